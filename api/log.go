@@ -168,7 +168,8 @@ func (s *API) findNoted(c *gin.Context, asked *askedNote, fields *bodyFields) (o
 		WidgetID:     fields.optionalID("widgetId", asked.WidgetID),
 		ExperimentID: fields.optionalID(experimentIDName, asked.ExperimentID),
 	}
-	fields.AddIf(ids.CampaignID != 0 && ids.WidgetID != 0, "widgetId", ids.WidgetID, "must not be given with campaignId")
+	fields.AddIf(ids.CampaignID != 0 && ids.WidgetID != 0, "widgetId", ids.WidgetID,
+		"must not be given with campaignId")
 	fields.AddIf(ids.ExperimentID != 0 && ids.WidgetID == 0, experimentIDName, ids.ExperimentID,
 		"must be given with widgetId")
 	owned, bound := s.accountResources(c)
@@ -205,7 +206,8 @@ func (s *API) withdrawNote(c *gin.Context) (any, error) {
 	id := c.Param(pathIDName)
 	err := query.ReadParameters(c.Request.URL.RawQuery).Err()
 	if !noteID.MatchString(id) {
-		fault := faults.Fault{Name: pathIDName, Value: id, Detail: "must be the id of a note, such as note_ and 32 digits"}
+		const detail = "must be the id of a note, such as note_ and 32 digits"
+		fault := faults.Fault{Name: pathIDName, Value: id, Detail: detail}
 		err = prependFault(err, fault)
 	}
 	if err != nil {

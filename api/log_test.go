@@ -424,7 +424,7 @@ func TestLogRefusesAllFaultsAtOnce(t *testing.T) {
 	s.Get(logPath + "?campaignId=31&widgetId=7").Undocumented().Send().CheckStatus(http.StatusBadRequest)
 	s.Get(logPath + "?websiteId=4").Send().CheckStatus(http.StatusNotFound)
 	s.Get(logPath + "?campaignId=99").Send().CheckStatus(http.StatusNotFound)
-	s.Get(logPath).Token(s.shareOf(31)).Send().CheckStatus(http.StatusForbidden)
+	s.Get(logPath).Token(s.shareOfCampaign()).Send().CheckStatus(http.StatusForbidden)
 }
 
 // TestTenantsOfTheLog reads and withdraws with tokens of accounts and of websites. No answer has anything of another

@@ -51,8 +51,8 @@ func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
 	// its body has no events
-	for path.item.Get == nil &&
-		(path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations", "/v1/query", "/v1/notes"}, path.template)) {
+	others := []string{"/shares", "/declarations", "/v1/query", "/v1/notes"}
+	for path.item.Get == nil && (path.item.Post == nil || slices.Contains(others, path.template)) {
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet

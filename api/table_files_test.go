@@ -467,8 +467,8 @@ func TestTablesRefuseAllFaultsAtOnce(t *testing.T) {
 			check.Contains(t, response.Text, want, path)
 		}
 	}
-	s.Get(tablesPath + "/results.csv").Token(s.shareOf(31)).Send().CheckStatus(http.StatusForbidden)
-	s.Get(tablesPath).Token(s.shareOf(31)).Send().CheckStatus(http.StatusForbidden)
+	s.Get(tablesPath + "/results.csv").Token(s.shareOfCampaign()).Send().CheckStatus(http.StatusForbidden)
+	s.Get(tablesPath).Token(s.shareOfCampaign()).Send().CheckStatus(http.StatusForbidden)
 	s.Get(tablesPath + "/results.csv?websiteId=4").Send().CheckStatus(http.StatusNotFound)
 }
 

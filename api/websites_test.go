@@ -74,7 +74,8 @@ func TestWebsitesSayWhatIsDue(t *testing.T) {
 		NextLook *struct{ End time.Time }
 		Worth    *struct{ Items []worth.Item }
 	}
-	items := must.JSON[[]item](t, s.Get(bulkPath+"?field=nextLook&field=worth").Send().RequireStatus(http.StatusOK).Text)
+	asked := s.Get(bulkPath + "?field=nextLook&field=worth").Send().RequireStatus(http.StatusOK)
+	items := must.JSON[[]item](t, asked.Text)
 	programmes := map[int64]worth.Programme{}
 	for id := range int64(3) {
 		programmes[id+1] = must.JSON[worth.Programme](t,

@@ -46,8 +46,8 @@ func (e *Engine) LastWorth(ctx context.Context, p *plan.Plan, reason stats.Reaso
 	return e.worthIn(pool, p, reason), true, nil
 }
 
-// LastTotal returns what all that was shipped of a pool is worth, and reads nothing; nil: the campaigns of the pool must
-// be read.
+// LastTotal returns what all that was shipped of a pool is worth, and reads nothing; nil: the campaigns of the pool
+// must be read.
 func (e *Engine) LastTotal(ctx context.Context, key worth.PoolKey) (*worth.Total, error) {
 	pool, err := e.lastPool(ctx, key)
 	if err != nil || pool == nil {

@@ -23,8 +23,8 @@ const (
 const Index = "index.html"
 
 // Policies are the Content-Security-Policies of the pages, which allow only their own files: no inline scripts or
-// styles, no other host, and no frame around a page. The page of results may ask its own server. The page of the opinion
-// may connect to nothing, so a table never leaves the browser.
+// styles, no other host, and no frame around a page. The page of results may ask its own server. The page of the
+// opinion may connect to nothing, so a table never leaves the browser.
 var Policies = map[string]string{
 	Results: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

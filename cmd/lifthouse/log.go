@@ -158,8 +158,8 @@ func (p *program) noteCommand() *cobra.Command {
 		case len(args) == 3 && !isWithdrawal:
 			return subjectArgs(cmd, args[:2])
 		}
-		return usageError{errors.New("note: needs a text, after the campaign, widget or experiment if it is about one; " +
-			"or --withdraw ID")}
+		return usageError{errors.New("note: needs a text, after the campaign, widget or experiment if it is about " +
+			"one; or --withdraw ID")}
 	}, nil)
 	flags := cmd.Flags()
 	bounds.Var(flags, &o.website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")

@@ -155,7 +155,7 @@ func (s *sums) readCarried(ctx context.Context) (found moments.Carried, err erro
 		return found, nil
 	}
 	on := s.Shards[0].currentServer()
-	row := on.QueryRow(ctx, "SELECT min(time) FROM customers WHERE website_id = {website:Int64}",
+	row := on.QueryRow(ctx, on.render("first_history.sql", ""),
 		clickhouse.Named("website", s.Subject.WebsiteID))
 	if err := row.Scan(&found.FirstHistory); err != nil {
 		return found, fmt.Errorf("read since when customers are known: %w", err)

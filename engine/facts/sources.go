@@ -57,7 +57,8 @@ func (a *asked) isWhole() bool { return !a.dividesVisitors() && a.Dimension == "
 // dividesVisitors reports whether visitors are left out, or are divided by the period of their first view.
 func (a *asked) dividesVisitors() bool { return a.Filters.SelectsVisitors() || len(a.SharePeriods) > 1 }
 
-// dividesRecent reports whether some visitors of the recent days are left out, or are divided by more than the variation.
+// dividesRecent reports whether some visitors of the recent days are left out, or are divided by more than the
+// variation.
 func (a *asked) dividesRecent() bool {
 	return a.hasTimes() || a.dividesVisitors() || isOfMature(a.Question)
 }

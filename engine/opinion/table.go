@@ -16,8 +16,8 @@ import (
 	"lifthouse/stats"
 )
 
-// The limits of a table. An opinion on a thousand tests takes one second and a half, of the most treatments six, and in a
-// browser twice as long.
+// The limits of a table. An opinion on a thousand tests takes one second and a half, of the most treatments six, and in
+// a browser twice as long.
 const (
 	maxTreatments   = 2000
 	maxTests        = 1000

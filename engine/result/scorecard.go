@@ -340,8 +340,8 @@ type ListedStatus struct {
 	Reason      stats.Reason  `json:"reason,omitempty"` // for a missing decision
 }
 
-// NeedsAttention reports whether a check has failed that makes the numbers wrong. Missing events and late declarations do
-// not.
+// NeedsAttention reports whether a check has failed that makes the numbers wrong. Missing events and late declarations
+// do not.
 func (s *ListedStatus) NeedsAttention() bool {
 	if s.Decision != nil && s.Decision.Status == DecisionInvalid {
 		return true

@@ -33,7 +33,7 @@ func TestProgressIsALineEach5Seconds(t *testing.T) {
 				err := terminal.ShowWork(&out, "copying", "event",
 					func() (int64, int64) { return test.progress(int64(time.Since(began).Seconds())) },
 					func() error {
-						time.Sleep(12 * time.Second)
+						time.Sleep(12 * time.Second) //nolint:forbidigo // in a bubble of synctest
 						return failed
 					})
 				check.That(t, errors.Is(err, failed), "%v", err)
@@ -47,7 +47,7 @@ func TestShortWorkShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		check.OK(t, terminal.ShowWork(&out, "copying", "event", terminal.Unknown, func() error {
-			time.Sleep(1900 * time.Millisecond)
+			time.Sleep(1900 * time.Millisecond) //nolint:forbidigo // in a bubble of synctest
 			return nil
 		}))
 		check.Equal(t, out.String(), "")

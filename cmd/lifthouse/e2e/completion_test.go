@@ -20,7 +20,8 @@ func TestShellsCompleteIds(t *testing.T) {
         domain: shop.example.com
         goals: [{id: 3, name: Purchase}]
         campaigns: [{id: 12, name: "Free\tdelivery"}, {id: 7, name: Menu}]
-        widgets: [{id: 5, name: Popup, type: popup, experiments: [{id: 2, name: Wording, variations: [{id: 1, name: A}]}]}]
+        widgets:
+          - {id: 5, name: Popup, type: popup, experiments: [{id: 2, name: Wording, variations: [{id: 1, name: A}]}]}
 `)
 	ended(t, exitOK, "apply", "-f", file, store)
 	complete := func(args ...string) []string {

@@ -16,15 +16,22 @@ const secondShop = `      - id: 2
         currency: USD
         goals: [{id: 90, name: Order}]
         campaigns:
-          - {id: 91, name: Gift wrapping, type: experiment, primaryGoalId: 90, owner: Bo, controlShare: 50, variations: [{id: 1, name: New, share: 50}]}
+          - id: 91
+            name: Gift wrapping
+            type: experiment
+            primaryGoalId: 90
+            owner: Bo
+            controlShare: 50
+            variations: [{id: 1, name: New, share: 50}]
 `
 
 // textsIntersect lists texts of a row of a table that overlap each other.
 const textsIntersect = `[...document.querySelectorAll("main tr")].flatMap((row) => {
 	const boxes = [...row.querySelectorAll("td, th")].flatMap((cell) => [...cell.querySelectorAll("a, b, small, span:not(.hidden)")])
 		.filter((e) => e.checkVisibility() && !e.children.length).map((e) => [e.innerText, e.getBoundingClientRect()]);
-	return boxes.flatMap(([a, x], i) => boxes.slice(i + 1).filter(([, y]) => x.left < y.right - 1 && y.left < x.right - 1 &&
-		x.top < y.bottom - 1 && y.top < x.bottom - 1).map(([b]) => a + " | " + b));
+	const meet = (x, y) => x.left < y.right - 1 && y.left < x.right - 1 && x.top < y.bottom - 1 && y.top < x.bottom - 1;
+	return boxes.flatMap(([a, x], i) =>
+		boxes.slice(i + 1).filter(([, y]) => meet(x, y)).map(([b]) => a + " | " + b));
 })`
 
 // TestTheDashboardsConsole shows all websites, goes to one, and finds a campaign of another one with the keyboard alone.

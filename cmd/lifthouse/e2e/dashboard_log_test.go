@@ -51,8 +51,8 @@ func TestTheDashboardsLog(t *testing.T) {
 	v.enter(`.writing [name=text]`, "Support was asked")
 	v.click(`.writing button`)
 	v.until(newest + `.includes("Support was asked")`)
-	code, _, complaints := other(t, nil, "note", "The shop was down", "--from", day+"T09:00:00Z", "--to", day+"T12:00:00Z",
-		"--website", "1", v.store)
+	code, _, complaints := other(t, nil, "note", "The shop was down",
+		"--from", day+"T09:00:00Z", "--to", day+"T12:00:00Z", "--website", "1", v.store)
 	must.That(t, code == exitOK, "exit %d, %s", code, complaints)
 
 	v.open("/?campaign=12")

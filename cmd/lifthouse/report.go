@@ -312,14 +312,15 @@ func computeReport(ctx context.Context, s *app.Store, request query.Request) (*r
 	return s.Engine.ComputeReport(ctx, plan)
 }
 
-// foldEvents folds the stored events, unless a server does, for whose fold a report waits.
+// foldEvents folds the stored events, unless a server does, for whose fold reports and tables wait. If the disk of an
+// embedded store is full, they are of the events that are folded.
 func foldEvents(ctx context.Context, s *app.Store) error {
 	if s.Facts.IsFollowing() {
 		return nil
 	}
 	err := s.Facts.RefreshFacts(ctx)
 	if isEmbedded := s.Dir != ""; isEmbedded && source.IsFull(err) {
-		return nil // the report says so
+		return nil // reports say so
 	}
 	return err
 }

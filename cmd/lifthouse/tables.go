@@ -117,10 +117,8 @@ func (p *program) writeTables(ctx context.Context, s ownedStore, o *tablesOption
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the files are for other programs
 		return err
 	}
-	if !s.Facts.IsFollowing() { // else the tables wait for the server's fold
-		if err := s.Facts.RefreshFacts(ctx); err != nil {
-			return err
-		}
+	if err := foldEvents(ctx, s.Store); err != nil {
+		return err
 	}
 	since, err := o.parseSince(time.Now())
 	if err != nil {

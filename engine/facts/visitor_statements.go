@@ -127,13 +127,16 @@ func (c *counting) immatureStatement() *statement {
 	return s
 }
 
-// countRecent counts the visitors of the recent days. Without a window, they are kept.
+// countRecent counts the visitors of the recent days, of all values of a dimension together. Without a window, they are
+// kept for other reports.
 func (c *counting) countRecent(ctx context.Context) (counts, error) {
 	hasTimes := !c.of.Filters.From.IsZero() || !c.of.Filters.To.IsZero()
 	if !hasTimes && c.on.recent.counts != nil {
 		return c.on.recent.counts, nil
 	}
-	s := c.newStatement("one row per key: visitors first exposed in the recent days")
+	whole := *c
+	whole.places.tops = nil
+	s := whole.newStatement("one row per key: visitors first exposed in the recent days")
 	s.where = append(s.where, "first_day >= {recent_from:Date}", "first_day < {recent_to:Date}")
 	s.sums = []sum{{column{"visitors_recent", "sum(toInt64(sign))"}, toRecent}}
 	if c.on.days {

@@ -41,7 +41,7 @@ SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0, compile_sor
 
 -- one row per key: visitors first exposed in the recent days
 SELECT
-    toUInt32(transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0)) + transform(device, {top0:Array(String)}, {ranks0:Array(UInt32)}, toUInt32(0))) AS place,
+    toUInt32(transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))) AS place,
     sum(toInt64(sign)) AS visitors_recent
 FROM facts
 WHERE section = {visitors:UInt64}

@@ -3,6 +3,7 @@ SELECT
     toUInt32(transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))) AS place,
     toUnixTimestamp64Milli(first_time) > {mature_ms:Int64} AS immature,
     sum(sign) AS visitors,
+    sumIf(sign, first_day >= {recent_from:Date} AND first_day < {recent_to:Date}) AS visitors_recent,
     sum(sign * views) AS all_views,
     sum(sign * clicks) AS all_clicks,
     sum(sign * submits) AS all_submits,
@@ -41,17 +42,6 @@ FROM (
 )
 WHERE e.2 <= 6
 GROUP BY place, bucket
-SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0, compile_sort_description = 0, optimize_use_projections = 0, use_skip_indexes = 0, enable_multiple_prewhere_read_steps = 0, max_threads = 1
-
--- one row per key: visitors first exposed in the recent days
-SELECT
-    toUInt32(transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))) AS place,
-    sum(toInt64(sign)) AS visitors_recent
-FROM facts
-WHERE section = {visitors:UInt64}
-    AND first_day >= {recent_from:Date}
-    AND first_day < {recent_to:Date}
-GROUP BY place
 SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0, compile_sort_description = 0, optimize_use_projections = 0, use_skip_indexes = 0, enable_multiple_prewhere_read_steps = 0, max_threads = 1
 
 -- one row per key: what the counted goal events add to sums over visitors

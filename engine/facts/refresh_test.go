@@ -596,8 +596,9 @@ func TestReportsDoNotWaitLong(t *testing.T) {
 	says := func(want moments.Waiting) {
 		t.Helper()
 		waits, err := r.AwaitNoted(t.Context())
-		must.That(t, err == nil, "%+v, %v; want %+v", waits, err, want)
-		check.Equal(t, waits, want, "%+v, %v; want %+v", waits, err, want)
+		must.OK(t, err)
+		waits.Fold = nil // the first fold has begun, or not yet
+		check.Equal(t, waits, want)
 	}
 	r.LongestWait = time.Nanosecond
 	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.Folding})

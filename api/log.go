@@ -2,14 +2,12 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -36,15 +34,7 @@ func (s *API) listLog(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	asked.WebsiteID = website
-	if asked.SubjectIDs != (schema.SubjectIDs{}) {
-		of, err := results.FindSubject(owned, website, &asked.SubjectIDs)
-		if err != nil {
-			return nil, err
-		}
-		asked.WebsiteID = of.WebsiteID
-	}
-	entries, err := results.RunAdmitted(c.Request.Context(), s.results,
-		func(ctx context.Context) ([]tables.Entry, error) { return s.tableReader().ReadLog(ctx, owned, asked) })
+	entries, err := s.results.ReadLog(c.Request.Context(), s.tableReader(), owned, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +121,7 @@ func (s *API) createNote(c *gin.Context) (any, error) {
 		Text: asked.Text, Link: asked.Link,
 	}
 	subject, missing := s.findNoted(c, &asked, &fields)
-	found := document.WithFaults(fields.List)
-	for _, fault := range document.WithFaults(note.FindFaults()) {
-		if !slices.ContainsFunc(found, func(earlier faults.Fault) bool { return earlier.Name == fault.Name }) {
-			found = append(found, fault)
-		}
-	}
+	found := document.WithFaults(fields.List).WithOthers(document.WithFaults(note.FindFaults()))
 	if missing == nil {
 		note.Subject = subject
 		ctx := c.Request.Context()
@@ -168,10 +153,9 @@ func (s *API) findNoted(c *gin.Context, asked *askedNote, fields *bodyFields) (o
 		WidgetID:     fields.optionalID("widgetId", asked.WidgetID),
 		ExperimentID: fields.optionalID(experimentIDName, asked.ExperimentID),
 	}
-	fields.AddIf(ids.CampaignID != 0 && ids.WidgetID != 0, "widgetId", ids.WidgetID,
-		"must not be given with campaignId")
-	fields.AddIf(ids.ExperimentID != 0 && ids.WidgetID == 0, experimentIDName, ids.ExperimentID,
-		"must be given with widgetId")
+	if field, id, detail := ids.Conflict(); field != "" {
+		fields.Add(field, id, detail)
+	}
 	owned, bound := s.accountResources(c)
 	website, err = results.SearchedWebsite(owned, bound, website)
 	if err != nil {

@@ -210,6 +210,17 @@ type SubjectIDs struct {
 	ExperimentID int64 `yaml:"experimentId" json:"experimentId,omitempty"`
 }
 
+// Conflict returns the field that contradicts the others, its value, and what must hold; an empty field: none does.
+func (s SubjectIDs) Conflict() (field string, id int64, detail string) {
+	switch {
+	case s.CampaignID != 0 && s.WidgetID != 0:
+		return "widgetId", s.WidgetID, "must not be given with campaignId"
+	case s.ExperimentID != 0 && s.WidgetID == 0:
+		return "experimentId", s.ExperimentID, "must be given with widgetId"
+	}
+	return "", 0, ""
+}
+
 // IDs returns the ids of the subject.
 func (s Subject) IDs() SubjectIDs {
 	if s.Kind == SubjectCampaign {

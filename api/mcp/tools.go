@@ -427,15 +427,7 @@ func (s *Server) getLog(ctx context.Context, c Caller, a *arguments) (any, error
 		return nil, err
 	}
 	asked.WebsiteID = website
-	if asked.SubjectIDs != (schema.SubjectIDs{}) {
-		of, err := results.FindSubject(owned, website, &asked.SubjectIDs)
-		if err != nil {
-			return nil, err
-		}
-		asked.WebsiteID = of.WebsiteID
-	}
-	entries, err := results.RunAdmitted(ctx, s.results,
-		func(ctx context.Context) ([]tables.Entry, error) { return s.tables.ReadLog(ctx, owned, asked) })
+	entries, err := s.results.ReadLog(ctx, s.tables, owned, asked)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
+	"lifthouse/engine/tables"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -391,4 +392,19 @@ func CheckGoal(owned *catalogue.AccountResources, website, id int64) error {
 		return nil
 	}
 	return query.GoalFault(id)
+}
+
+// ReadLog returns the entries of the log of an account that a request selects, the latest first. The website of the
+// request is one that the caller may read; 0: all. The error may say that there is no such subject.
+func (s *Service) ReadLog(
+	ctx context.Context, of tables.Reader, owned *catalogue.AccountResources, asked *query.Log,
+) ([]tables.Entry, error) {
+	if asked.SubjectIDs != (schema.SubjectIDs{}) {
+		subject, err := FindSubject(owned, asked.WebsiteID, &asked.SubjectIDs)
+		if err != nil {
+			return nil, err
+		}
+		asked.WebsiteID = subject.WebsiteID
+	}
+	return RunAdmitted(ctx, s, func(ctx context.Context) ([]tables.Entry, error) { return of.ReadLog(ctx, owned, asked) })
 }

@@ -73,10 +73,7 @@ func (p *program) forgetVisitors(
 	if err != nil {
 		return err
 	}
-	changed := websites
-	if len(changed) == 0 {
-		changed = s.Catalogue.Snapshot().WebsiteIDs()
-	}
+	changed := websitesOrAll(website, s.Catalogue.Snapshot())
 	if err := s.Catalogue.RecordFactsChange(ctx, catalogue.VisitorsForgotten, changed...); err != nil {
 		return err
 	}
@@ -90,10 +87,7 @@ func (p *program) forgetCustomers(
 	ctx context.Context, s *app.Store, texts []string, website int64, keepVisitors, yes bool,
 ) error {
 	known := s.Catalogue.Snapshot()
-	websites := websitesOf(website)
-	if len(websites) == 0 {
-		websites = known.WebsiteIDs()
-	}
+	websites := websitesOrAll(website, known)
 	customers := customersOf(known, websites, texts)
 	if !yes {
 		found, err := s.Writer.CountCustomers(ctx, customers)

@@ -17,6 +17,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/story"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 )
 
@@ -115,10 +116,7 @@ func (p *program) printVisitor(ctx context.Context, s *app.Store, o *eventsOptio
 // printCustomer prints the orders of a customer, and for which visitors they count.
 func (p *program) printCustomer(ctx context.Context, s *app.Store, o *eventsOptions) error {
 	known := s.Catalogue.Snapshot()
-	websites := websitesOf(o.Website)
-	if len(websites) == 0 {
-		websites = known.WebsiteIDs()
-	}
+	websites := websitesOrAll(o.Website, known)
 	names, err := s.Writer.Names(ctx)
 	if err != nil {
 		return err
@@ -241,6 +239,14 @@ func (p *program) printLastArrivals(ctx context.Context, s *app.Store, o *events
 func websitesOf(id int64) []int64 {
 	if id == 0 {
 		return nil
+	}
+	return []int64{id}
+}
+
+// websitesOrAll returns the website that a flag names, or all if it names none.
+func websitesOrAll(id int64, known *catalogue.Snapshot) []int64 {
+	if id == 0 {
+		return known.WebsiteIDs()
 	}
 	return []int64{id}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"lifthouse/api/results"
@@ -45,11 +46,7 @@ func (p *program) logCommand() *cobra.Command {
 	completeFlag(cmd, "entry", tables.EntryKinds...)
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		var found faults.Collector
-		isKind := o.entry == ""
-		for _, kind := range tables.EntryKinds {
-			isKind = isKind || kind == o.entry
-		}
-		if !isKind {
+		if o.entry != "" && !slices.Contains(tables.EntryKinds, o.entry) {
 			found.Add("--entry", o.entry, faults.SuggestName(o.entry, tables.EntryKinds))
 			return usageError{found.List}
 		}
@@ -190,17 +187,11 @@ func (p *program) writeNote(ctx context.Context, s ownedStore, args []string, o 
 	if o.from != "" || o.to != "" {
 		note.Kind = notes.Annotation
 	}
-	for _, fault := range note.FindFaults() {
-		isNamed := false
-		for _, earlier := range found.List {
-			isNamed = isNamed || earlier.Name == flagOfNote(fault.Name)
-		}
-		if !isNamed {
-			fault.Name = flagOfNote(fault.Name)
-			found.Append(fault)
-		}
+	ofNote := note.FindFaults()
+	for i := range ofNote {
+		ofNote[i].Name = flagOfNote(ofNote[i].Name)
 	}
-	if err := found.List.Err(); err != nil {
+	if err := found.List.WithOthers(ofNote).Err(); err != nil {
 		return usageError{err}
 	}
 	if len(args) == 1 {

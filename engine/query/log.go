@@ -56,11 +56,8 @@ func (p *Parameters) ReadLog(kinds []string, now time.Time, most, usual int) *Lo
 		Limit: p.ParseInteger("limit", 1, most, usual),
 		After: p.parseLogKey(),
 	}
-	switch {
-	case l.CampaignID != 0 && l.WidgetID != 0:
-		p.addFault(fieldWidget, p.values.Get(fieldWidget), "must not be given with campaignId")
-	case l.ExperimentID != 0 && l.WidgetID == 0:
-		p.addFault(fieldExperiment, p.values.Get(fieldExperiment), "must be given with widgetId")
+	if field, _, detail := l.Conflict(); field != "" {
+		p.addFault(field, p.values.Get(field), detail)
 	}
 	return l
 }

@@ -62,6 +62,18 @@ func (l List) Err() error {
 	return l
 }
 
+// WithOthers returns the faults, and the first of others about each name that has none.
+func (l List) WithOthers(others List) List {
+	all := slices.Clone(l)
+	for _, other := range others {
+		isKnown := func(fault Fault) bool { return fault.Name == other.Name }
+		if !slices.ContainsFunc(all, isKnown) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
 // SortByLine sets the lines of faults without one, which are those of their paths or of the nearest enclosing parts. It
 // orders the faults by line.
 func (l List) SortByLine(lines map[string]int) {

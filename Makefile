@@ -60,8 +60,9 @@ smoke: engine ## run a few tests of the long tier, and the short tests of the bu
 	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off ./cmd/lifthouse/e2e ./cmd/loadgen ./loadgen/...
 	GOOS=js GOARCH=wasm go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./stats -run '^TestChances' # as the page /opinion
 
-# The packages with goroutines, without their longest tests that have only one, or that verify facts again and again. Of the tests of whole processes, one runs all operations. Of the tests of generated
-# events, one generates them on several cores.
+# The packages with goroutines, without their longest tests that have only one, or that verify facts again and again. Of
+# the tests of whole processes, one runs all operations. Of the tests of generated events, one generates them on several
+# cores.
 ONE_GOROUTINE := TestDecisions|TestLooks.*|TestScorecardEqualsReports|TestReportEqualsTheFold|TestReportsThatDescribe|TestEachParameterWithEachWrongValue|TestMetricEqualsTheFold|TestSplitEqualsTheFold|TestAliases|TestWrongFactsAreFound
 CONCURRENT := ./api/... ./cmd/internal/... ./engine ./engine/embedded/... ./engine/facts ./engine/source ./loadgen/bench ./schema/...
 

@@ -85,7 +85,8 @@ func TestWebsitesSayWhatIsDue(t *testing.T) {
 	must.Equal(t, len(all), 3, "websites")
 	for id, of := range all {
 		counted := of.Status.ToDecide + of.Status.Attention + of.Status.Running + of.Status.NotStarted + of.Status.Done
-		done, looks := 0, 0
+		done := 0
+		looks := 0
 		expected := 0.
 		for _, i := range items {
 			if i.WebsiteID != id {

@@ -406,5 +406,7 @@ func (s *Service) ReadLog(
 		}
 		asked.WebsiteID = subject.WebsiteID
 	}
-	return RunAdmitted(ctx, s, func(ctx context.Context) ([]tables.Entry, error) { return of.ReadLog(ctx, owned, asked) })
+	return RunAdmitted(ctx, s, func(ctx context.Context) ([]tables.Entry, error) {
+		return of.ReadLog(ctx, owned, asked)
+	})
 }

@@ -470,7 +470,7 @@ func (c *counting) countValues(ctx context.Context, most uint32, visitors map[st
 	}
 	params := slices.Clone(of.params)
 	params.add("most", most)
-	return c.store.EachRow(ctx, values.text()+"\n"+settingsOf(of.few), params, func(row driver.Rows) error {
+	return c.store.EachRow(ctx, values.withSettings(of.few), params, func(row driver.Rows) error {
 		var value string
 		var n int64
 		err := row.Scan(&value, &n)

@@ -84,5 +84,5 @@ func (s *selection) appearances(of Appearing) (string, parameters) {
 		having:  "sum(toInt64(sign)) > 0",
 		order:   "first_ms, appeared\nLIMIT {most:UInt32}",
 	}
-	return found.text() + "\n" + settingsOf(s.few), params
+	return found.withSettings(s.few), params
 }

@@ -24,6 +24,7 @@ type counting struct {
 	store     source.Store
 	selection *selection
 	places    places
+	asked     asked
 }
 
 // key is the key of sums.
@@ -73,6 +74,7 @@ func (x answer) newCountings(tops [][]string) []*counting {
 		c.places = places{
 			variations: storedVariations(on.all), dimensions: c.selection.dimensions, tops: tops,
 		}
+		c.asked = newAsked(&c.of, on)
 		all[i] = c
 	}
 	return all
@@ -102,24 +104,8 @@ func storedVariations(all fold.Cells) []string {
 	return variations
 }
 
-// asked returns what decides where the sums are read.
-func (c *counting) asked() *asked {
-	a := &asked{
-		Question: &c.of.Question, isOfGoals: c.of.GoalID != 0 || len(c.of.goals) > 0,
-		hasOutliers: c.of.outliers != nil, isCapped: c.isCapped(), hasDays: c.on.days,
-	}
-	if c.of.Crossings && c.of.Interval != "" {
-		for of := range c.on.all {
-			a.hasCrossers = a.hasCrossers || fold.IsMultiExposed(of.Variation)
-		}
-	}
-	return a
-}
-
 // isCapped reports whether total values of visitors are limited. The statement of a metric limits it itself.
-func (c *counting) isCapped() bool {
-	return c.of.limit != nil && c.of.limit.Limit > 0 && c.of.Expression == nil
-}
+func (x *answer) isCapped() bool { return x.limit != nil && x.limit.Limit > 0 && x.Expression == nil }
 
 // part reads a part of the sums of a report.
 type part func(context.Context) (counts, error)
@@ -193,7 +179,7 @@ func (c counts) addVariation(at key, variation string, m *moments.Moments) (err 
 
 // readTotals reads the sums of a report without its series.
 func (c *counting) readTotals(ctx context.Context, wanted factSums) (counts, error) {
-	from := c.asked().ofTotals()
+	from := c.asked.ofTotals()
 	ofCells := factSums{visitors: wanted.visitors && isOfCells(from.visitors)}
 	if isOfCells(from.goals) {
 		ofCells.goals = wanted.goals
@@ -235,7 +221,7 @@ func (c *counting) visitorParts(from factSource) []part {
 	case ofComplement:
 		return []part{c.readComplement, c.countRecent}
 	default:
-		if c.asked().dividesRecent() {
+		if c.asked.dividesRecent() {
 			return []part{c.runs(c.visitorStatement(true))}
 		}
 		return []part{c.runs(c.visitorStatement(false)), c.countRecent}
@@ -273,7 +259,7 @@ func (c *counting) goalParts(from factSources) []part {
 
 // readSteps reads what each bucket of the series adds to some sums.
 func (c *counting) readSteps(ctx context.Context, wanted factSums) (counts, error) {
-	from := c.asked().ofSeries()
+	from := c.asked.ofSeries()
 	var parts []part
 	hasDays := from.goals == ofDays || from.goals == ofCrossers
 	if hasDays {

@@ -78,9 +78,9 @@ func (c *counting) sumDays(ctx context.Context, wanted factSums, series bool) (c
 	}
 	params := slices.Clone(c.selection.params)
 	params.add("cell_goals", goals)
-	withCrossers := !series || !c.asked().hasCrossers
+	withCrossers := !series || !c.asked.hasCrossers
 	found := counts{}
-	return found, c.store.EachRow(ctx, of.text()+"\n"+settingsOf(c.selection.few), params, func(row driver.Rows) error {
+	return found, c.store.EachRow(ctx, of.withSettings(c.selection.few), params, func(row driver.Rows) error {
 		var at key
 		var variation string
 		var goal int64

@@ -249,7 +249,7 @@ func (c *counting) eachVisitor() string {
 		each.columns = append(each.columns, column{"", "toUInt64(sum(" + number + "))"})
 	}
 	removed := "0"
-	if c.isCapped() {
+	if c.asked.isCapped {
 		removed = "greatest(total_value - {cap:Int64}, 0)"
 	}
 	each.columns = append(each.columns,
@@ -263,7 +263,7 @@ func (c *counting) eachVisitor() string {
 	)
 	// Other visitors wait on the disk.
 	const settings = ", max_bytes_before_external_group_by = 268435456, max_bytes_ratio_before_external_group_by = 0"
-	return each.text() + "\n" + settingsOf(of.few) + settings
+	return each.withSettings(of.few) + settings
 }
 
 // Order is a counted goal event, or, with negative numbers, one that a refresh has replaced.

@@ -101,9 +101,10 @@ func (c *counting) totalsOf(k int) totalsOfAmount {
 	goals := c.of.countedGoals()
 	known := totalsOfAmount{areZero: true, neverZero: true, neverNegative: true, fit64: true}
 	for at, cell := range c.on.all {
-		isRead := len(goals) == 0 || slices.Contains(goals, at.Goal)
+		isAsked := at.Goal != 0 && (len(goals) == 0 || slices.Contains(goals, at.Goal))
 		squares, nonzero, negative := cell.AmountTotals(k)
-		if at.Goal == 0 || !isRead || !fold.IsCounted(at.Variation) || squares == (fold.Int128{}) {
+		hasTotals := fold.IsCounted(at.Variation) && squares != (fold.Int128{})
+		if !isAsked || !hasTotals {
 			continue
 		}
 		known.areZero = false
@@ -120,7 +121,7 @@ func (c *counting) totalsOf(k int) totalsOfAmount {
 // sumsWholeTotals reports whether the totals of the report are those of all events of the visitors.
 func (c *counting) sumsWholeTotals() bool {
 	isUncut := !c.selection.endsEarly && c.of.Interval == "" && !c.of.ConversionWindow.IsSet()
-	return isUncut && c.asked().countsAll()
+	return isUncut && c.asked.countsAll()
 }
 
 // sums returns the sums of an amount.
@@ -238,7 +239,7 @@ func ageSums() []goalSum {
 // sumsOfReport returns the sums of goal events of the report, with what a cap removes.
 func (c *counting) sumsOfReport() []goalSum {
 	all := c.goalSums()
-	if c.isCapped() {
+	if c.asked.isCapped {
 		all = append(all, cappedSums()...)
 	}
 	return all
@@ -249,7 +250,7 @@ func (c *counting) newGoalStatement(about string, keys []keyColumn) *statement {
 	apart := *c
 	apart.places.goals = c.of.goals
 	s := apart.newStatement(about, slices.Concat(c.selection.divisions, keys)...)
-	if c.isCapped() {
+	if c.asked.isCapped {
 		s.params.add("cap", c.of.limit.Limit)
 	}
 	return s
@@ -281,7 +282,7 @@ func (c *counting) cappedStatement() *statement {
 // convertedStatement returns the statement of the sums of goal events that sums their rows for each visitor first.
 func (c *counting) convertedStatement() *statement {
 	s := c.newGoalStatement("one row per key: sums over visitors with goal events that count", nil)
-	ofVisitors := clauses{
+	visitors := clauses{
 		about:   "one row per visitor with goal events that count: their number and their total amounts",
 		columns: []column{{"n", "sum(toInt64(sign))"}},
 		from:    c.selection.Facts,
@@ -290,16 +291,16 @@ func (c *counting) convertedStatement() *statement {
 		having:  "n != 0",
 	}
 	var keys []column
-	keys, s.keys = ofVisitor(s.keys)
-	ofVisitors.columns = append(ofVisitors.columns, keys...)
+	keys, s.keys = keysOfVisitor(s.keys)
+	visitors.columns = append(visitors.columns, keys...)
 	for _, amount := range amountsOfGoals {
 		total := column{"total_" + amount.column, "sum(sign * " + amount.column + ")"}
-		ofVisitors.columns = append(ofVisitors.columns, total)
+		visitors.columns = append(visitors.columns, total)
 	}
 	if c.selection.hasUnknown {
-		ofVisitors.columns = append(ofVisitors.columns, column{"unknown", "sum(toInt64(sign * " + ofUnknown + "))"})
+		visitors.columns = append(visitors.columns, column{"unknown", "sum(toInt64(sign * " + ofUnknown + "))"})
 	}
-	s.from = subquery(ofVisitors.text())
+	s.from = subquery(visitors.text())
 	s.sums = statementSums(c.sumsOfReport(), true)
 	return s
 }

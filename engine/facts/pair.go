@@ -50,8 +50,8 @@ func (c *counting) pairStatement(split *metric.Field) *statement {
 	s := c.newStatement("one row per key: sums of the quantities of its visitors", c.selection.divisions...)
 	q := c.newPairQuery(split, &s.params)
 	var keys []column
-	keys, s.keys = ofVisitor(s.keys)
-	s.from = subquery(q.ofVisitors(counted, keys))
+	keys, s.keys = keysOfVisitor(s.keys)
+	s.from = subquery(q.sumVisitors(counted, keys))
 	if split != nil {
 		s.keys = append(s.keys, keyColumn{
 			column{"split", "toString(split_value)"}, "String", func(at *rowKey) any { return &at.split },
@@ -87,9 +87,9 @@ func pairSums() []sum {
 	}
 }
 
-// ofVisitors returns the statement with a row for each visitor of some variations with rows that the metric reads: its
+// sumVisitors returns the statement with a row for each visitor of some variations with rows that the metric reads: its
 // keys, and its quantities x and y.
-func (q *pairQuery) ofVisitors(variations string, keys []column) string {
+func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 	s := clauses{
 		about:   "one row per visitor with rows that the metric reads: its quantities",
 		columns: append([]column{{"n", "sum(toInt64(sign))"}}, keys...),
@@ -156,11 +156,10 @@ func (x answer) readPairTotals(ctx context.Context) (totals []int64, err error) 
 		quantities := clauses{
 			about:   "one row: the quantities of the visitors of some variations that have one",
 			columns: []column{{"", "groupArray(x)"}},
-			from:    subquery(q.ofVisitors("variation IN {compared:Array(String)}", nil)),
+			from:    subquery(q.sumVisitors("variation IN {compared:Array(String)}", nil)),
 			where:   []string{"x != 0"},
 		}
-		sql := quantities.text() + "\n" + settingsOf(c.selection.few)
-		if err := c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
+		if err := c.store.EachRow(ctx, quantities.withSettings(c.selection.few), params, func(row driver.Rows) error {
 			var some []int64
 			err := row.Scan(&some)
 			totals = append(totals, some...)

@@ -41,8 +41,11 @@ const (
 	factTime  = firstTime + " + toInt64(since_ms)"
 )
 
-// isMature is a condition that the conversion window of a visitor has ended.
-const isMature = firstTime + " <= {mature_ms:Int64}"
+// The conditions that the conversion window of a visitor has ended, or not.
+const (
+	isMature   = firstTime + " <= {mature_ms:Int64}"
+	isImmature = firstTime + " > {mature_ms:Int64}"
+)
 
 // counted is a condition that the events of a row count. They do not if their visitor has no view before them.
 const counted = "variation != ''"
@@ -157,7 +160,7 @@ func (s *selection) addMaturity(x *answer) {
 	s.params.add("mature_ms", through.Add(-w.Maturity()).UnixMilli())
 	s.firstView = append(s.firstView, isMature)
 	s.maturity = []keyColumn{{
-		column{"immature", firstTime + " > {mature_ms:Int64}"},
+		column{"immature", isImmature},
 		"UInt8",
 		func(at *rowKey) any { return &at.Immature },
 	}}
@@ -266,9 +269,9 @@ func bucketKey(ms string) keyColumn {
 
 func bucketOf(ms string) string { return "toInt64(intDiv(" + ms + " + {shift:Int64}, {width:Int64}))" }
 
-// ofVisitor returns the columns with the keys of a visitor in a statement that groups rows by visitor: n is the number
-// of rows that are not cancelled, and all of them have the same keys.
-func ofVisitor(keys []keyColumn) (columns []column, outer []keyColumn) {
+// keysOfVisitor returns the columns with the keys of a visitor in a statement that groups rows by visitor: n is the
+// number of rows that are not cancelled, and all of them have the same keys. outer are the keys of a statement over it.
+func keysOfVisitor(keys []keyColumn) (columns []column, outer []keyColumn) {
 	for _, key := range keys {
 		sql := "to" + key.kind + "(intDiv(sum(sign * toInt64(" + key.sql + ")), n))"
 		columns = append(columns, column{"of_" + key.name, sql})

@@ -3,9 +3,9 @@ package facts
 import (
 	"time"
 
+	"lifthouse/engine/fold"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/schema"
 )
 
 // factSource is where sums of a question are read.
@@ -42,10 +42,25 @@ type asked struct {
 	hasCrossers bool // the crossings of multi-exposed visitors are read, and the subject has some
 }
 
+// newAsked returns what decides the sources of an answer on a server.
+func newAsked(x *answer, on *state) asked {
+	a := asked{
+		Question: &x.Question, isOfGoals: x.GoalID != 0 || len(x.goals) > 0, hasOutliers: x.outliers != nil,
+		isCapped: x.isCapped(), hasDays: on.days,
+	}
+	if x.Crossings && x.Interval != "" {
+		for of := range on.all {
+			a.hasCrossers = a.hasCrossers || fold.IsMultiExposed(of.Variation)
+		}
+	}
+	return a
+}
+
 // countsAll reports whether every event of a goal counts. Then the sums before each event in the rows are those of the
 // report.
 func (a *asked) countsAll() bool {
-	return a.isOfGoals && a.Filters.GoalValue == nil && !a.hasOutliers && a.ConversionWindow.From == 0
+	selectsEvents := a.Filters.GoalValue != nil || a.hasOutliers || a.ConversionWindow.From > 0
+	return a.isOfGoals && !selectsEvents
 }
 
 // hasTimes reports whether only visitors and events of a window of times count.
@@ -99,7 +114,7 @@ func (a *asked) visitorsOfTotals() factSource {
 	case !a.isWhole():
 		return ofRows
 	case a.ConversionWindow.IsSet():
-		if isCampaign := a.Subject.Kind != schema.SubjectWidget; isCampaign && !a.hasTimes() && isOfMature(a.Question) {
+		if isOfAll := !isOfWidget(a.Subject) && !a.hasTimes(); isOfAll && isOfMature(a.Question) {
 			return ofComplement
 		}
 		return ofRows
@@ -126,7 +141,7 @@ func (a *asked) ofSeries() factSources {
 		return factSources{visitors: ofDays, goals: ofDays}
 	}
 	from := factSources{visitors: ofActions, goals: ofRows}
-	if a.ConversionWindow.IsSet() && a.Timing == plan.ByAge && a.Subject.Kind != schema.SubjectWidget {
+	if a.ConversionWindow.IsSet() && a.Timing == plan.ByAge && !isOfWidget(a.Subject) {
 		from.visitors = a.visitorsOfTotals() // no metric of a campaign needs the ages of views
 	}
 	if !a.countsAll() {
@@ -138,5 +153,6 @@ func (a *asked) ofSeries() factSources {
 // hasSeriesByDay reports whether cells by day have the series.
 func (a *asked) hasSeriesByDay() bool {
 	isDaily := a.Interval != query.Hourly && a.fitsDays()
-	return isDaily && a.isWhole() && !a.ConversionWindow.IsSet() && a.haveGoals() && !a.isCapped
+	hasSums := a.isWhole() && a.haveGoals() && !a.isCapped
+	return isDaily && hasSums && !a.ConversionWindow.IsSet()
 }

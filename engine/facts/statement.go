@@ -51,7 +51,7 @@ func (s *statement) text() string {
 	for _, sum := range s.sums {
 		c.columns = append(c.columns, sum.column)
 	}
-	return c.text() + "\n" + settingsOf(s.few)
+	return c.withSettings(s.few)
 }
 
 // settingsOf returns the settings of a statement. Compiling takes longer than most statements, and no projections or
@@ -116,6 +116,9 @@ func (c *clauses) text() string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// withSettings returns the SELECT as a whole statement.
+func (c *clauses) withSettings(few bool) string { return c.text() + "\n" + settingsOf(few) }
 
 // subquery returns a statement as the table of another one.
 func subquery(text string) string { return "(\n" + indent(text) + "\n)" }

@@ -1,24 +1,21 @@
 package facts_test
 
 import (
-	"context"
 	"flag"
 	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/metric"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
@@ -26,36 +23,19 @@ import (
 
 var update = flag.Bool("update", false, "write the statements of testdata/statements")
 
-// recorder records the statements over facts that it executes.
-type recorder struct {
-	driver.Conn
-	mu   sync.Mutex
-	seen []string
-}
-
-func (r *recorder) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	r.mu.Lock()
-	r.seen = append(r.seen, sql)
-	r.mu.Unlock()
-	return r.Conn.Query(ctx, sql, args...)
+// recorded is a store with facts, whose statements are recorded.
+type recorded struct {
+	*schematest.RecordingConn
+	leastByDay int64
 }
 
 // take returns the statements of reports since the last call, sorted: those of a report are executed at the same time.
-func (r *recorder) take() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	of := slices.DeleteFunc(r.seen, func(sql string) bool {
+func (r recorded) take() string {
+	of := slices.DeleteFunc(r.TakeQueries(), func(sql string) bool {
 		return !strings.Contains(sql, "SETTINGS compile_expressions")
 	})
-	r.seen = nil
 	slices.Sort(of)
 	return strings.Join(of, "\n\n") + "\n"
-}
-
-// recorded is a store with facts, whose statements are recorded.
-type recorded struct {
-	*recorder
-	leastByDay int64
 }
 
 // reader returns a reader of the facts that remembers no report.
@@ -71,7 +51,7 @@ func newRecorded(t *testing.T, leastByDay int64) recorded {
 	w := newWorld(t, 77)
 	w.Customers = 0 // their refreshes read more
 	w.send(t, 300)
-	r := recorded{&recorder{Conn: w.conn}, leastByDay}
+	r := recorded{&schematest.RecordingConn{Conn: w.conn}, leastByDay}
 	must.Get(r.reader().RefreshFacts(t.Context()))(t)
 	return r
 }
@@ -86,7 +66,7 @@ func TestStatements(t *testing.T) {
 			if strings.HasPrefix(name, "days") {
 				on = many
 			}
-			report := requested(t, on.recorder, on.reader(), query.Request{
+			report := requested(t, on.RecordingConn, on.reader(), query.Request{
 				Operation: query.CampaignResults, AccountID: 1, SubjectID: 1, GoalID: 3,
 				Metric: query.GoalConversionRate,
 			})

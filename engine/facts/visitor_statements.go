@@ -123,15 +123,15 @@ func (c *counting) numberOf(kind moments.Kind, name string) string {
 // immatureStatement returns the statement of the sums of the visitors whose conversion window has not ended.
 func (c *counting) immatureStatement() *statement {
 	s := c.visitorStatement(true)
-	s.where = append(s.where, firstTime+" > {mature_ms:Int64}")
+	s.where = append(s.where, isImmature)
 	return s
 }
 
 // countRecent counts the visitors of the recent days, of all values of a dimension together. Without a window, they are
 // kept for other reports.
 func (c *counting) countRecent(ctx context.Context) (counts, error) {
-	hasTimes := !c.of.Filters.From.IsZero() || !c.of.Filters.To.IsZero()
-	if !hasTimes && c.on.recent.counts != nil {
+	isKept := !c.asked.hasTimes()
+	if isKept && c.on.recent.counts != nil {
 		return c.on.recent.counts, nil
 	}
 	whole := *c
@@ -146,7 +146,7 @@ func (c *counting) countRecent(ctx context.Context) (counts, error) {
 		s.where = append([]string{"section = {visitors:UInt64}"}, s.where...)
 	}
 	found, err := c.run(ctx, s)
-	if !hasTimes && err == nil {
+	if isKept && err == nil {
 		c.on.recent.counts = found
 	}
 	return found, err

@@ -1,6 +1,6 @@
 -- one row per stored row of some customers that was accepted up to a time, copies included: all of them, or those of the
--- goals with orders that name no visitor, unless the customer has too many orders, visitors or rows. Of the times at which a customer had bought
--- before, the least one is a row of goal 0.
+-- goals with orders that name no visitor, unless the customer has too many orders, visitors or rows. Of the times at which
+-- a customer had bought before, the least one is a row of goal 0.
 WITH of AS (
     SELECT *, version
     FROM customers

@@ -271,6 +271,9 @@ func (c *counting) readSteps(ctx context.Context, wanted factSums) (counts, erro
 	if len(wanted.goals) > 0 {
 		parts = append(parts, c.goalSteps(from.goals)...)
 	}
+	if wanted.pair {
+		parts = append(parts, c.runs(c.pairSteps()))
+	}
 	return readParts(ctx, parts)
 }
 

@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/fold"
 	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/check"
@@ -190,6 +191,77 @@ func compareMetric(t *testing.T, w *world, r *facts.Refresher, visitors []visito
 	}
 }
 
+// TestSeriesOfAMetricEqualsTheFold compares the running sums of the series of random metrics at the end of each bucket
+// with the meaning of the metrics, applied to the events until then. With a conversion window, events count at the
+// first view, at their own time, or when the window has ended.
+func TestSeriesOfAMetricEqualsTheFold(t *testing.T) {
+	questions := tier.Of(25, 250)
+	for seed := range uint64(tier.Of(2, 4)) { //nolint:gosec // small
+		w, r, visitors := newRefreshedWorld(t, 970+seed)
+		for n := range questions {
+			compareSeries(t, w, r, visitors, fmt.Sprintf("seed %d, question %d", seed, n))
+		}
+	}
+}
+
+// compareSeries compares the series of a random metric.
+func compareSeries(t *testing.T, w *world, r *facts.Refresher, visitors []visitorOfFacts, about string) {
+	t.Helper()
+	text := "@"
+	for strings.Contains(text, "@") || strings.Contains(text, "within") {
+		text = randomQuantity(w.World)
+		if w.IntN(3) == 0 {
+			text += " / " + randomQuantity(w.World)
+		}
+	}
+	report := requested(t, w.conn, r, query.Request{
+		Operation: query.CampaignResults, AccountID: 1, SubjectID: 1 + w.Int64N(3), GoalID: 3,
+		Metric: query.GoalConversionRate,
+	})
+	q := &report.Question
+	q.Expression = must.Get(metric.Parse(text, namesOfWorlds))(t)
+	q.Interval = worlds.Pick(w, query.Daily, query.Daily, query.Weekly)
+	timing := "at their own time"
+	if q.Expression.Numerator.Call != metric.Funnel && w.IntN(2) == 0 {
+		q.ConversionWindow = schema.ConversionWindow{To: worlds.Pick(w, 12*time.Hour, 36*time.Hour)}
+		q.Expression = q.Expression.WithRange(metric.Range{To: q.ConversionWindow.To})
+		q.Timing = worlds.Pick(w, plan.OnFirstView, plan.OnEvent)
+		timing = fmt.Sprintf("%s, timing %d", q.ConversionWindow, q.Timing)
+	}
+	if w.IntN(4) == 0 {
+		q.Cap = &schema.Cap{Units: 10_000}
+	}
+	text += fmt.Sprintf(" by %s, %s", q.Interval, timing)
+	found := must.Get(report.ReadRows(t.Context(), *q))(t)
+
+	width, shift := q.Interval.BucketGrid()
+	through := map[string]moments.Moments{}
+	for i, step := range found.Steps {
+		key := fmt.Sprint(step.VariationID, step.MultiExposed, false, "")
+		through[key] = through[key].Merge(step.Moments)
+		isLast := i+1 == len(found.Steps) || found.Steps[i+1].Bucket != step.Bucket
+		if !isLast {
+			continue
+		}
+		until := report
+		until.Filters.To = time.UnixMilli((step.Bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()
+		limit := int64(0)
+		if q.Cap != nil {
+			limit = q.Cap.Units / (metric.Scale / q.Expression.Numerator.Scale())
+		}
+		for key, want := range naivePairs(visitors, until, limit) {
+			of := through[key]
+			p := of.Pair
+			if p.X.Sum == nil {
+				p = moments.NoPair()
+			}
+			got := fmt.Sprint(of.Visitors, p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative,
+				p.OfY, p.Both)
+			check.Equal(t, got, want.String(), "%s: %s: %s until %s", about, key, text, until.Filters.To)
+		}
+	}
+}
+
 // visitorOfFacts is a counted visitor of a subject, with the events that the rows contain.
 type visitorOfFacts struct {
 	row    fold.FactRow
@@ -316,6 +388,9 @@ func naivePairs(visitors []visitorOfFacts, report reported, limit int64) map[str
 		isActive := false
 		for k, e := range v.events {
 			at := time.UnixMilli(v.times[k])
+			if q.ConversionWindow.IsSet() && q.Timing == plan.OnFirstView {
+				at = first
+			}
 			if q.Filters.To.IsZero() || at.Before(q.Filters.To) {
 				events = append(events, e)
 				isActive = isActive || !at.Before(q.Filters.From)

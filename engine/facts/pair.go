@@ -19,6 +19,8 @@ type pairQuery struct {
 	limit      string     // of x of each visitor; empty: none
 	amounts    bool       // whether a sum is not known if amounts of an event are in another currency
 	split      string     // values by which the metric is split, of a row; empty: it is not
+	// bucket is the bucket of the series in which a row counts first; empty: there is no series, and all rows count
+	bucket string
 }
 
 // newPairQuery compiles the metric of the question, split by a text unless it is nil.
@@ -33,7 +35,7 @@ func (c *counting) newPairQuery(split *metric.Field, params *parameters) *pairQu
 	}
 	for i, of := range c.of.Expression.Quantities() {
 		name := []string{"x", "y"}[i]
-		compile := compiler{params: params, name: name, endsEarly: c.selection.endsEarly, split: split}
+		compile := compiler{params: params, name: name, endsEarly: c.cutsLateEvents(), split: split}
 		q.quantities = append(q.quantities, compile.quantity(of))
 		q.amounts = q.amounts || of.ReadsAmounts()
 	}
@@ -57,38 +59,88 @@ func (c *counting) pairStatement(split *metric.Field) *statement {
 			column{"split", "toString(split_value)"}, "String", func(at *rowKey) any { return &at.split },
 		})
 	}
-	s.sums = pairSums()
+	for _, of := range pairSums {
+		s.sums = append(s.sums, of.sumOf("sum("+of.add("")+")"))
+	}
 	return s
 }
 
-// pairSums are the sums over visitors of their quantities x and y.
-func pairSums() []sum {
-	to := func(field func(*moments.Pair) any) func(*moments.Moments) any {
-		return func(m *moments.Moments) any {
-			if m.Pair.X.Sum == nil {
-				m.Pair = moments.NoPair()
-			}
-			return field(&m.Pair)
+// pairSteps returns the statement of what each bucket of the series adds to the sums of the quantities of the metric. A
+// visitor's quantities at the end of a bucket are those of the events until then, whatever the metric computes. So the
+// bucket adds the sums with them, less the sums with those at the end of the visitor's bucket before.
+func (c *counting) pairSteps() *statement {
+	s := c.newStatement("one row per key: what its bucket adds to the sums of the quantities", c.selection.divisions...)
+	q := c.newPairQuery(nil, &s.params)
+	var keys []column
+	keys, s.keys = keysOfVisitor(s.keys)
+	bucket := c.goalBucket()[0]
+	q.bucket = bucket.sql
+	bucket.sql = "through"
+	s.keys = append(s.keys, bucket)
+	steps := clauses{
+		about:   "one row per visitor and bucket with such rows: the quantities at its end and before it",
+		columns: []column{{"", "*"}},
+		from:    subquery(q.sumVisitors(counted, keys)),
+		window:  "earlier AS (PARTITION BY visitor_id ORDER BY through ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+	}
+	for _, quantity := range []string{"x", "y", "unknown"} {
+		before := column{quantity + "_before", "lagInFrame(" + quantity + ", 1, toInt64(0)) OVER earlier"}
+		steps.columns = append(steps.columns, before)
+	}
+	s.from = subquery(steps.text())
+	for _, of := range pairSums {
+		s.sums = append(s.sums, of.sumOf("sum("+of.add("")+" - "+of.add("_before")+")"))
+	}
+	return s
+}
+
+// pairSum is a sum over visitors of their quantities x and y.
+type pairSum struct {
+	name string
+	// add returns what a visitor adds, whose quantities are columns with an end of their names.
+	add func(end string) string
+	to  func(*moments.Moments) any
+}
+
+func (p *pairSum) sumOf(sql string) sum { return sum{column{p.name, sql}, p.to} }
+
+var pairSums = []pairSum{
+	ofPair("sum_x", "toInt128({x})", func(p *moments.Pair) any { return p.X.Sum }),
+	ofPair("squares_x", "toInt128({x}) * {x}", func(p *moments.Pair) any { return p.X.Squares }),
+	ofPair("nonzero_x", "toInt64({x} != 0)", func(p *moments.Pair) any { return &p.Nonzero }),
+	ofPair("negative_x", "toInt64({x} < 0)", func(p *moments.Pair) any { return &p.Negative }),
+	ofPair("sum_y", "toInt128({y})", func(p *moments.Pair) any { return p.Y.Sum }),
+	ofPair("squares_y", "toInt128({y}) * {y}", func(p *moments.Pair) any { return p.Y.Squares }),
+	ofPair("products", "toInt128({x}) * {y}", func(p *moments.Pair) any { return p.Products }),
+	ofPair("nonzero_y", "toInt64({y} != 0)", func(p *moments.Pair) any { return &p.OfY }),
+	ofPair("nonzero_both", "toInt64({x} != 0 AND {y} != 0)", func(p *moments.Pair) any { return &p.Both }),
+	{
+		"unknown_values",
+		func(end string) string { return "unknown" + end },
+		func(m *moments.Moments) any { return &m.Unknown },
+	},
+}
+
+// ofPair returns a sum of moments.Pair, of an expression of {x} and {y}.
+func ofPair(name, sql string, field func(*moments.Pair) any) pairSum {
+	add := func(end string) string { return strings.NewReplacer("{x}", "x"+end, "{y}", "y"+end).Replace(sql) }
+	to := func(m *moments.Moments) any {
+		if m.Pair.X.Sum == nil {
+			m.Pair = moments.NoPair()
 		}
+		return field(&m.Pair)
 	}
-	return []sum{
-		{column{"sum_x", "sum(toInt128(x))"}, to(func(p *moments.Pair) any { return p.X.Sum })},
-		{column{"squares_x", "sum(toInt128(x) * x)"}, to(func(p *moments.Pair) any { return p.X.Squares })},
-		{column{"nonzero_x", "toInt64(countIf(x != 0))"}, to(func(p *moments.Pair) any { return &p.Nonzero })},
-		{column{"negative_x", "toInt64(countIf(x < 0))"}, to(func(p *moments.Pair) any { return &p.Negative })},
-		{column{"sum_y", "sum(toInt128(y))"}, to(func(p *moments.Pair) any { return p.Y.Sum })},
-		{column{"squares_y", "sum(toInt128(y) * y)"}, to(func(p *moments.Pair) any { return p.Y.Squares })},
-		{column{"products", "sum(toInt128(x) * y)"}, to(func(p *moments.Pair) any { return p.Products })},
-		{column{"nonzero_y", "toInt64(countIf(y != 0))"}, to(func(p *moments.Pair) any { return &p.OfY })},
-		{column{"nonzero_both", "toInt64(countIf(x != 0 AND y != 0))"}, to(func(p *moments.Pair) any {
-			return &p.Both
-		})},
-		{column{"unknown_values", "sum(unknown)"}, func(m *moments.Moments) any { return &m.Unknown }},
-	}
+	return pairSum{name, add, to}
+}
+
+// cutsLateEvents reports whether events at the end of the window of times do not count.
+func (c *counting) cutsLateEvents() bool {
+	return c.selection.endsEarly && !countsAtFirstView(&c.of.Question)
 }
 
 // sumVisitors returns the statement with a row for each visitor of some variations with rows that the metric reads: its
-// keys, and its quantities x and y.
+// keys, and its quantities x and y. In a series, it has a row for each bucket of such rows of the visitor, with the
+// quantities of the rows through this bucket.
 func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 	s := clauses{
 		about:   "one row per visitor with rows that the metric reads: its quantities",
@@ -136,7 +188,31 @@ func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 	default:
 		s.where = slices.Concat(conditions, []string{ofMetric})
 	}
+	if q.bucket != "" {
+		s.about = "one row per visitor and bucket with rows that the metric reads: its quantities at the end of the bucket"
+		s.readThroughBuckets(q.bucket)
+	}
 	return s.text()
+}
+
+// readThroughBuckets makes a statement that groups rows by visitor one that groups them by visitor and bucket, in which
+// each row counts in its own bucket and in all later ones of the visitor.
+func (s *clauses) readThroughBuckets(bucket string) {
+	numbered := clauses{
+		columns: []column{
+			{"", "*"}, {"row_bucket", bucket},
+			{"buckets", "groupUniqArray(row_bucket) OVER (PARTITION BY visitor_id)"},
+		},
+		from: s.from, where: s.where,
+	}
+	repeated := clauses{
+		columns: []column{{"", "*"}, {"through", "arrayJoin(arrayFilter(bucket -> bucket >= row_bucket, buckets))"}},
+		from:    subquery(numbered.text()),
+	}
+	s.from = subquery(repeated.text())
+	s.where = nil
+	s.columns = append(s.columns, column{"", "visitor_id"}, column{"", "through"})
+	s.groups = append(s.groups, "through")
 }
 
 // readPairTotals reads the quantity of each visitor that the report compares and that has one, for the percentile of a

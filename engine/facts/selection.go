@@ -190,7 +190,7 @@ func (s *selection) addGoals(x *answer) {
 	s.goals = append(s.goals, s.filters...)
 	s.goals = append(s.goals, s.firstView...)
 	w := x.ConversionWindow
-	if countsAtFirstView := w.IsSet() && x.Timing == plan.OnFirstView; s.endsEarly && !countsAtFirstView {
+	if s.endsEarly && !countsAtFirstView(&x.Question) {
 		s.goals = append(s.goals, factTime+" < {to_ms:Int64}")
 	}
 	if w.From > 0 {
@@ -199,6 +199,11 @@ func (s *selection) addGoals(x *answer) {
 	if w.IsSet() {
 		s.goals = append(s.goals, "since_ms < {age_to_ms:UInt64}")
 	}
+}
+
+// countsAtFirstView reports whether the events of a conversion window count at the first view, whenever they happened.
+func countsAtFirstView(q *plan.Question) bool {
+	return q.ConversionWindow.IsSet() && q.Timing == plan.OnFirstView
 }
 
 // countedGoals returns the goals whose events count; none: all goals.

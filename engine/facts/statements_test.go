@@ -161,6 +161,11 @@ var statementsOf = map[string]func(*testing.T, reported) error{
 		_, err := x.ReadSteps(t.Context(), x.Question, []facts.GoalQuestion{{GoalWindow: x.Goal()}})
 		return err
 	},
+	"series of a metric": func(t *testing.T, x reported) error {
+		t.Helper()
+		x.Expression = expressed(t, "sum(one.items.revenue where items.category = 'Shoes')")
+		return askRows(func(q *plan.Question) { q.Interval = query.Daily })(t, x)
+	},
 	"series of a widget": func(t *testing.T, x reported) error {
 		t.Helper()
 		x.Subject.Kind = schema.SubjectWidget

@@ -120,6 +120,11 @@ func (m *Metric) Quantities() []*Quantity {
 	return []*Quantity{&m.Numerator, m.Denominator}
 }
 
+// ReadsActions reports whether a quantity of a metric is of actions, which are no goals.
+func (m *Metric) ReadsActions() bool {
+	return slices.ContainsFunc(m.Quantities(), func(q *Quantity) bool { return q.Steps[0].areActions() })
+}
+
 // OnlyDescribes reports whether a metric can have no role: max and distinct have no daily increments, so they have no
 // looks and no series. call is the first of them.
 func (m *Metric) OnlyDescribes() (call Call, only bool) {

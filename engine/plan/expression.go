@@ -135,7 +135,7 @@ func (p *Plan) checkExpression(m *metric.Metric, found *faults.Collector) {
 	refuse(r.Scorecard, "metric", "a scorecard has the metrics that are declared: omit scorecard or metric")
 	refuse(r.Curve, "metric", "a curve has no metric of its own: omit curve or metric")
 	refuse(r.Distribution, "metric", "a distribution is that of the values of goal events: omit distribution or metric")
-	refuse(r.Interval != "", "metric", "a series has no metric of its own: omit interval or metric")
+	refuse(r.Interval != "" && m.ReadsActions(), "metric", "the time of an action is not stored apart: omit interval")
 	call := m.Numerator.Call
 	refuse(r.Cap != nil && call != metric.Sum && call != metric.Count, "metric", "only sum and count have a cap")
 	isWhole := r.Cap == nil || r.Cap.Units%schema.MoneyScale == 0
@@ -194,11 +194,7 @@ func (p *Plan) resolveSplit() error {
 	refuse := func(is bool, detail string) { found.AddIf(is, "split", p.Asked.Split, detail) }
 	refuse(p.Asked.Cap != nil, "the parts of a split have no cap: omit split or cap")
 	refuse(p.Asked.Interval != "", "a split has no series: omit split or interval")
-	for _, q := range p.Expression.Quantities() {
-		goals := q.Steps[0].Goals
-		isOfAction := len(goals) > 0 && goals[0].Action != ""
-		refuse(isOfAction, "an action has no properties or lines")
-	}
+	refuse(p.Expression.ReadsActions(), "an action has no properties or lines")
 	return query.InvalidParameters(found.List...)
 }
 

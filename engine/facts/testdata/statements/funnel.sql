@@ -3,13 +3,13 @@ SELECT
     of_place AS place,
     sum(toInt128(x)) AS sum_x,
     sum(toInt128(x) * x) AS squares_x,
-    toInt64(countIf(x != 0)) AS nonzero_x,
-    toInt64(countIf(x < 0)) AS negative_x,
+    sum(toInt64(x != 0)) AS nonzero_x,
+    sum(toInt64(x < 0)) AS negative_x,
     sum(toInt128(y)) AS sum_y,
     sum(toInt128(y) * y) AS squares_y,
     sum(toInt128(x) * y) AS products,
-    toInt64(countIf(y != 0)) AS nonzero_y,
-    toInt64(countIf(x != 0 AND y != 0)) AS nonzero_both,
+    sum(toInt64(y != 0)) AS nonzero_y,
+    sum(toInt64(x != 0 AND y != 0)) AS nonzero_both,
     sum(unknown) AS unknown_values
 FROM (
     -- one row per visitor with rows that the metric reads: its quantities

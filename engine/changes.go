@@ -80,7 +80,7 @@ func lastChangeOfDay(p *plan.Plan, owned *catalogue.AccountResources, midnight t
 			longest = max(longest, goal.Window().ValueOrNone().Maturity())
 		}
 	}
-	for _, goal := range p.Declared.AllGoals() {
+	for _, goal := range p.Declared.AllMeasures() {
 		longest = max(longest, goal.Window.Maturity())
 	}
 	if last := end.Add(longest + recentChanges).UTC().Truncate(day); last.Before(midnight) {

@@ -65,7 +65,7 @@ func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Vers
 		report.AddScorecard(p, found.byGoal, found.looks)
 		report.Decision = result.Decide(p, found.looks, &report.Slice)
 	}
-	if found.looks != nil && p.OfAllVisitors() && p.IsDeclared() {
+	if found.looks != nil && p.OfAllVisitors() && p.IsDeclared() && p.Expression == nil {
 		if err := e.addNovelty(ctx, p, found.looks, report); err != nil {
 			return nil, err
 		}
@@ -75,9 +75,9 @@ func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Vers
 
 // reportData is what a report is computed from.
 type reportData struct {
-	looks  *looks.Analysis   // nil: the report is not about the declared question and all visitors
-	rows   *moments.Rows     // of the question of the report
-	byGoal []result.GoalRows // of the scorecard; nil: the report has none
+	looks  *looks.Analysis      // nil: the report is not about the declared question and all visitors
+	rows   *moments.Rows        // of the question of the report
+	byGoal []result.MeasureRows // of the scorecard; nil: the report has none
 }
 
 // readReport judges the looks and reads the sums of a report.
@@ -248,11 +248,11 @@ func (e *Engine) withEveryone(ctx context.Context, p *plan.Plan, rows *moments.R
 // readScorecard returns the rows of the goals of a scorecard: the goals that the subject declares, the goal of the
 // report, and all goals of the website with events of the subject. The conversion window of a request holds for all. It
 // also returns the rows of the report's goal, without breakdown and series.
-func (e *Engine) readScorecard(ctx context.Context, p *plan.Plan) (*moments.Rows, []result.GoalRows, error) {
-	goals := append(p.Declared.AllGoals(), p.Goal())
+func (e *Engine) readScorecard(ctx context.Context, p *plan.Plan) (*moments.Rows, []result.MeasureRows, error) {
+	goals := append(p.Declared.AllMeasures(), p.Measure())
 	for id := range e.facts.SubjectCounters(p.Subject).Goals {
 		if _, known := p.FindGoal(id); known {
-			goals = append(goals, plan.GoalWindow{GoalID: id, Window: p.WindowOf(id)})
+			goals = append(goals, plan.Measure{GoalID: id, Window: p.WindowOf(id)})
 		}
 	}
 	if p.Asked.ConversionWindow != nil {
@@ -260,16 +260,16 @@ func (e *Engine) readScorecard(ctx context.Context, p *plan.Plan) (*moments.Rows
 			goals[i].Window = p.ConversionWindow
 		}
 	}
-	goals = plan.SortedGoals(goals)
-	found, err := e.facts.ReadGoals(ctx, p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals))
+	goals = plan.SortedMeasures(goals)
+	found, err := e.facts.ReadMeasures(ctx, p.AboutMeasure(p.Measure()).Question, measuresOf(p, goals))
 	if err != nil {
 		return nil, nil, err
 	}
-	var byGoal []result.GoalRows
+	var byGoal []result.MeasureRows
 	for i, goal := range goals {
-		byGoal = append(byGoal, result.GoalRows{Plan: p.AboutGoal(goal), Rows: found[i]})
+		byGoal = append(byGoal, result.MeasureRows{Plan: p.AboutMeasure(goal), Rows: found[i]})
 	}
-	return found[slices.Index(goals, p.Goal())], byGoal, nil
+	return found[slices.Index(goals, p.Measure())], byGoal, nil
 }
 
 // Limits of a series. With a z-score, each point is a separate report.
@@ -360,7 +360,7 @@ func (e *Engine) readAges(ctx context.Context, p *plan.Plan, days int) ([]moment
 	ages.Dimension = ""
 	ages.Timing = plan.ByAge
 	ages.Crossings = false
-	steps, err := e.facts.ReadSteps(ctx, ages.Question, questionsAbout(&ages, []plan.GoalWindow{ages.Goal()}))
+	steps, err := e.facts.ReadSteps(ctx, ages.Question, measuresOf(&ages, []plan.Measure{ages.Measure()}))
 	if err != nil {
 		return nil, err
 	}

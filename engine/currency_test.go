@@ -36,7 +36,8 @@ func (x *trial) storeValues(day int, converted ...int) {
 // withheld and no look at them is recorded; rates of conversion go on, and so do looks at them. When the website declares
 // that currency, the facts are folded again, and the look is recorded as if nothing had been.
 func TestLooksAtValuesWaitForACurrency(t *testing.T) {
-	x := newTrialOf(t, firstDay, func(c *catalogue.Campaign) {
+	x := newTrialOf(t, firstDay, func(x *trial) {
+		c := &x.campaign
 		guard := catalogue.Guardrail{
 			GoalID: 1, Metric: string(query.GoalConversionRate), Margin: 50,
 			Direction: catalogue.Up,

@@ -30,6 +30,8 @@ type trial struct {
 	first     time.Time
 	campaign  catalogue.Campaign
 	also      []catalogue.Campaign // other campaigns
+	goal      catalogue.Goal       // what goal 1 declares
+	metrics   []catalogue.Metric   // of the website
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
 	conn      driver.Conn
@@ -45,22 +47,23 @@ const dailyVisitors = 500
 // newTrial opens a store.
 func newTrial(t *testing.T, first time.Time) *trial {
 	t.Helper()
-	return newTrialOf(t, first, func(*catalogue.Campaign) {})
+	return newTrialOf(t, first, func(*trial) {})
 }
 
-// newTrialOf is like newTrial, with another campaign.
-func newTrialOf(t *testing.T, first time.Time, change func(*catalogue.Campaign)) *trial {
+// newTrialOf is like newTrial, with other declarations.
+func newTrialOf(t *testing.T, first time.Time, change func(*trial)) *trial {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn, nil)}
+	x.goal = catalogue.Goal{ID: 1, WebsiteID: 1, Name: "Purchase"}
 	x.campaign = catalogue.Campaign{
 		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
 		PrimaryGoalID: 1,
 		ControlShare:  50, SignificanceLevel: 95, Power: 80, MDE: 20,
 		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
 	}
-	change(&x.campaign)
+	change(x)
 	x.apply()
 	x.engine, x.refresher = openEngine(conn, c)
 	x.refresher.LeastVisitorsByDay = 2*dailyVisitors + 1 // after the first day
@@ -72,7 +75,8 @@ func (x *trial) apply() {
 	x.t.Helper()
 	site := catalogue.Website{
 		ID: 1, Domain: "a.example.com",
-		Goals:     []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}, {ID: 2, WebsiteID: 1, Name: "Signup"}},
+		Goals:     []catalogue.Goal{x.goal, {ID: 2, WebsiteID: 1, Name: "Signup"}},
+		Metrics:   x.metrics,
 		Campaigns: append([]catalogue.Campaign{x.campaign}, x.also...),
 	}
 	must.Get(x.catalogue.ApplyFile(x.t.Context(),

@@ -33,11 +33,11 @@ type Judgement struct {
 	Looks     *looks.Analysis // nil: not read yet, see AnalyzeLooks
 	Events    uint64          // of the subject
 
-	returns []looks.Record                                   // of Recorded, those that the ledger does not have
-	series  map[seriesKey]map[plan.GoalWindow][]moments.Step // what was read
+	returns []looks.Record                                // of Recorded, those that the ledger does not have
+	series  map[seriesKey]map[plan.Measure][]moments.Step // what was read
 }
 
-// seriesKey identifies a daily series of goals.
+// seriesKey identifies the daily series of measures.
 type seriesKey struct {
 	since  int64 // start, in milliseconds
 	timing plan.Timing
@@ -98,7 +98,7 @@ func (e *Engine) openJudgement(
 	}
 	j := &Judgement{
 		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, Events: stored.Events,
-		series:   map[seriesKey]map[plan.GoalWindow][]moments.Step{},
+		series:   map[seriesKey]map[plan.Measure][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
 	}
 	if err := e.compareReturns(ctx, j, declared, through, compare); err != nil {
@@ -139,11 +139,11 @@ func (e *Engine) compareReturnsAt(
 ) (*looks.Returns, error) {
 	type returnsOf struct {
 		question string
-		goal     plan.GoalWindow
+		goal     plan.Measure
 		metric   query.Metric
 		look     time.Time
 	}
-	of := returnsOf{questionKey(due.Plan), due.Plan.Goal(), due.Plan.Metric, due.Look.End}
+	of := returnsOf{questionKey(due.Plan), due.Plan.Measure(), due.Plan.Metric, due.Look.End}
 	return cache.ValueAt(e.cache, of, through.Truncate(returnsAge), func() (*looks.Returns, int64, error) {
 		found, err := e.readReturns(ctx, due, through)
 		const bytes = 256
@@ -182,8 +182,11 @@ func (e *Engine) readReturns(ctx context.Context, due *looks.DueReturns, through
 		return nil, err
 	}
 	known := time.Duration(0)
-	if of := changes[q.GoalID]; of != nil {
-		known, _ = of.AgeOf(facts.Settled)
+	for _, goal := range q.GoalIDs() {
+		if of := changes[goal]; of != nil {
+			age, _ := of.AgeOf(facts.Settled)
+			known = max(known, age)
+		}
 	}
 	found.SettleAfter(known)
 	return found, nil
@@ -230,8 +233,8 @@ func (e *Engine) addClock(
 // needsLaterFacts reports whether looks of a plan in force at the first view need facts of days after their ends:
 // events in the conversion window of an earlier day, or values that change a cap.
 func needsLaterFacts(p *plan.Plan) bool {
-	return len(p.SharePeriods) > 1 || slices.ContainsFunc(questionsAbout(p.DeclaredPlan(), p.Declared.AllGoals()),
-		func(q facts.GoalQuestion) bool { return q.Window.IsSet() || q.Cap != nil })
+	return len(p.SharePeriods) > 1 || slices.ContainsFunc(measuresOf(p.DeclaredPlan(), p.Declared.AllMeasures()),
+		func(q facts.Measure) bool { return q.Window.IsSet() || q.Cap != nil })
 }
 
 // judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version. The results of the
@@ -300,7 +303,7 @@ func questionKey(p *plan.Plan) string {
 	d := &p.Declared
 	key, err := json.Marshal([]any{
 		p.Subject, p.Rules, d.GoalID, d.Metric, d.Guardrails, d.Secondary,
-		questionsAbout(p.DeclaredPlan(), d.AllGoals()),
+		measuresOf(p.DeclaredPlan(), d.AllMeasures()),
 		p.Variations, p.MultipleExposures, p.SharePeriods, p.Runs, p.Running, p.Ended, p.Filters.To,
 	})
 	if err != nil {
@@ -336,21 +339,21 @@ func (e *Engine) AnalyzeLooks(ctx context.Context, j *Judgement) (err error) {
 	declared := j.Plan.DeclaredPlan()
 	j.Looks, err = e.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
 		func(
-			since time.Time, goals []plan.GoalWindow, timing plan.Timing,
-		) (map[plan.GoalWindow][]moments.Step, error) {
+			since time.Time, measures []plan.Measure, timing plan.Timing,
+		) (map[plan.Measure][]moments.Step, error) {
 			key := seriesKey{since.UnixMilli(), timing}
-			if read, has := j.series[key]; has || len(goals) == 0 {
+			if read, has := j.series[key]; has || len(measures) == 0 {
 				return read, nil
 			}
 			from := *declared
 			from.Filters.From, from.Timing = since, timing
-			read, err := e.facts.ReadSteps(ctx, from.Question, questionsAbout(&from, goals))
+			read, err := e.facts.ReadSteps(ctx, from.Question, measuresOf(&from, measures))
 			if err != nil {
 				return nil, err
 			}
-			steps := make(map[plan.GoalWindow][]moments.Step, len(goals))
-			for i, goal := range goals {
-				steps[goal] = read[i]
+			steps := make(map[plan.Measure][]moments.Step, len(measures))
+			for i, of := range measures {
+				steps[of] = read[i]
 			}
 			j.series[key] = steps
 			return steps, nil
@@ -423,7 +426,8 @@ func (e *Engine) ReportDecision(ctx context.Context, j *Judgement) (*result.Repo
 	}
 	report := result.New(j.Plan, rows, j.Looks)
 	report.AddInteractions(e.interactions.ofSubject(j.Plan.Subject))
-	report.AddScorecard(j.Plan, []result.GoalRows{{Plan: j.Plan.AboutGoal(j.Plan.Goal()), Rows: rows}}, j.Looks)
+	about := j.Plan.AboutMeasure(j.Plan.Measure())
+	report.AddScorecard(j.Plan, []result.MeasureRows{{Plan: about, Rows: rows}}, j.Looks)
 	report.Decision = result.Decide(j.Plan, j.Looks, &report.Slice)
 	if err := e.addNovelty(ctx, j.Plan, j.Looks, report); err != nil {
 		return nil, err
@@ -432,11 +436,12 @@ func (e *Engine) ReportDecision(ctx context.Context, j *Judgement) (*result.Repo
 	return report, err
 }
 
-// questionsAbout returns the questions about goals, each with the cap of the request or of the goal.
-func questionsAbout(p *plan.Plan, goals []plan.GoalWindow) []facts.GoalQuestion {
-	about := make([]facts.GoalQuestion, len(goals))
-	for i, goal := range goals {
-		about[i] = facts.GoalQuestion{GoalWindow: goal, Cap: p.AboutGoal(goal).Cap}
+// measuresOf returns the measures as the facts are asked for them.
+func measuresOf(p *plan.Plan, all []plan.Measure) []facts.Measure {
+	asked := make([]facts.Measure, len(all))
+	for i, of := range all {
+		about := p.AboutMeasure(of)
+		asked[i] = facts.Measure{Measure: of, Cap: about.Cap, Metric: about.Expression, Goal: about.GoalID}
 	}
-	return about
+	return asked
 }

@@ -141,13 +141,20 @@ func (e *Engine) basisCandidates(owned *catalogue.AccountResources, of question)
 			continue
 		}
 		request := plan.ResultsRequest(owned.ID, subject)
-		request.GoalID, request.Metric = of.goal, of.metric
+		isNamed := of.metric.Expression() == nil
+		if isNamed {
+			request.GoalID = of.goal
+			request.Metric = of.metric
+		} else {
+			request.Expression = string(of.metric)
+			request.Names = owned.TermsOf(of.website).DeclaredNames()
+		}
 		p, err := plan.New(request, owned)
 		switch {
 		case err != nil || p.HasNoTraffic():
-		case c.PrimaryGoalID == of.goal:
+		case isNamed && c.PrimaryGoalID == of.goal || !isNamed && p.IsDeclared():
 			sameGoal = append(sameGoal, candidate{p, visitors})
-		case of.goal != 0: // else the report would be about the other goal
+		case of.goal != 0 || !isNamed: // else the report would be about the other goal
 			others = append(others, candidate{p, visitors})
 		}
 	}

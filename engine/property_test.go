@@ -278,15 +278,15 @@ func compareGoals(t worlds.TB, in stored, p *plan.Plan) {
 	if p.Dimension != "" || p.Interval != "" || p.GoalID != 1 {
 		return
 	}
-	goals := []plan.GoalWindow{p.Goal(), {GoalID: 2, Window: p.ConversionWindow}, {GoalID: 1}, {GoalID: 0}}
+	goals := []plan.Measure{p.Measure(), {GoalID: 2, Window: p.ConversionWindow}, {GoalID: 1}, {GoalID: 0}}
 	for _, text := range []string{"2h", "2h..9h"} {
 		window := must.Get(schema.ParseConversionWindow(text))(t)
-		goals = append(goals, plan.GoalWindow{GoalID: 1, Window: window}, plan.GoalWindow{GoalID: 2, Window: window})
+		goals = append(goals, plan.Measure{GoalID: 1, Window: window}, plan.Measure{GoalID: 2, Window: window})
 	}
-	found := must.Get(in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question,
-		questionsAbout(p, goals)))(t)
+	found := must.Get(in.engine.facts.ReadMeasures(t.Context(), p.AboutMeasure(p.Measure()).Question,
+		measuresOf(p, goals)))(t)
 	for i, goal := range goals {
-		alone := must.Get(in.engine.facts.ReadRows(t.Context(), p.AboutGoal(goal).Question))(t)
+		alone := must.Get(in.engine.facts.ReadRows(t.Context(), p.AboutMeasure(goal).Question))(t)
 		got, want := written(t, found[i].Whole), written(t, alone.Whole)
 		check.That(t, got == want, "goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, p)
 	}

@@ -395,19 +395,19 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	if in.IntN(6) > 0 {
 		return
 	}
-	x.Plan = x.AboutGoal(x.Goal())
-	goals := []plan.GoalWindow{{}, {GoalID: 1}, {GoalID: 2}}
-	several := must.Get(in.engine.facts.ReadGoals(t.Context(), x.Question, questionsAbout(x.Plan, goals)))(t)
+	x.Plan = x.AboutMeasure(x.Measure())
+	goals := []plan.Measure{{}, {GoalID: 1}, {GoalID: 2}}
+	several := must.Get(in.engine.facts.ReadMeasures(t.Context(), x.Question, measuresOf(x.Plan, goals)))(t)
 	for i, goal := range goals {
-		in.compareBodies(t, x.about(x.AboutGoal(goal)), several[i])
+		in.compareBodies(t, x.about(x.AboutMeasure(goal)), several[i])
 	}
 
 	// The series of several goals are those of each goal.
 	daily := *x.Plan
 	daily.Interval, daily.Crossings, daily.Filters.ZScore = query.Daily, true, 0
-	steps := must.Get(in.engine.facts.ReadSteps(t.Context(), daily.Question, questionsAbout(&daily, goals)))(t)
+	steps := must.Get(in.engine.facts.ReadSteps(t.Context(), daily.Question, measuresOf(&daily, goals)))(t)
 	for i, goal := range goals {
-		q := daily.AboutGoal(goal).Question
+		q := daily.AboutMeasure(goal).Question
 		q.Interval = query.Daily
 		alone := must.Get(in.engine.facts.ReadRows(t.Context(), q))(t)
 		got, want := sortedLines(steps[i]), sortedLines(alone.Steps)

@@ -25,11 +25,12 @@ type NamedGoal struct {
 	Text string `json:"text"`
 }
 
-// NamedMetric is a metric with a name, and its expression for all goals.
+// NamedMetric is a metric with a name and its expression for all goals, or one that the website declares.
 type NamedMetric struct {
-	Name       string `json:"name"`
+	Name       string `json:"name"` // or key
 	Words      string `json:"words"`
 	Expression string `json:"expression"`
+	Own        bool   `json:"own"` // declared by the website
 }
 
 // NamedField is an attribute.
@@ -65,8 +66,11 @@ func NewNames(owned *catalogue.AccountResources, website int64, names *metric.Na
 	}
 	for _, alias := range metric.Aliases {
 		if m, known := metric.NewAlias(alias.Name, nil); known {
-			all.Metrics = append(all.Metrics, NamedMetric{alias.Name, alias.Words, m.String()})
+			all.Metrics = append(all.Metrics, NamedMetric{alias.Name, alias.Words, m.String(), false})
 		}
+	}
+	for _, m := range owned.TermsOf(website).DeclaredMetrics() {
+		all.Metrics = append(all.Metrics, NamedMetric{m.Key, m.Name, m.Written.String(), true})
 	}
 	for i, name := range slices.Concat(metric.Attributes, names.Attributes) {
 		all.Attributes = append(all.Attributes, NamedField{name, i >= len(metric.Attributes)})

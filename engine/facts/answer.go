@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -289,63 +290,75 @@ func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []
 	return found, err
 }
 
-// GoalQuestion is a goal of a question about several goals; 0: all goals. Cap limits its values; nil: none.
-type GoalQuestion struct {
-	plan.GoalWindow
-	Cap *schema.Cap
+// Measure is a measure of a question about several ones.
+type Measure struct {
+	plan.Measure
+	Cap    *schema.Cap    // of the values of a goal, or of the quantity of a metric; nil: none
+	Metric *metric.Metric // nil: the events of the goal
+	Goal   int64          // whose events are counted beside the quantities of the metric; 0: all goals
 }
 
-// ReadGoals reads the sums for each of several goals, in their order. The question must have no dimension and no
+// countedGoal returns the goal whose events are counted; 0: all goals.
+func (m *Measure) countedGoal() int64 {
+	if m.Metric != nil {
+		return m.Goal
+	}
+	return m.GoalID
+}
+
+// ReadMeasures reads the sums for each of several measures, in their order. The question must have no dimension and no
 // series.
-func (r Reader) ReadGoals(
-	ctx context.Context, q plan.Question, goals []GoalQuestion,
+func (r Reader) ReadMeasures(
+	ctx context.Context, q plan.Question, measures []Measure,
 ) (found []*moments.Rows, err error) {
-	found = make([]*moments.Rows, len(goals))
-	err = r.eachGoal(ctx, q, goals, (*counting).readTotals, func(i int, s *sums) error {
+	found = make([]*moments.Rows, len(measures))
+	err = r.eachMeasure(ctx, q, measures, (*counting).readTotals, func(i int, s *sums) error {
 		found[i] = s.reportRows()
-		s.GoalID = goals[i].GoalID
+		s.GoalID = measures[i].countedGoal()
 		s.goals = nil
 		return s.readForeign(ctx, found[i])
 	})
 	return found, err
 }
 
-// ReadSteps reads the series of each of several goals, in their order. The question must have an interval, and no
+// ReadSteps reads the series of each of several measures, in their order. The question must have an interval, and no
 // dimension and no z-score.
 func (r Reader) ReadSteps(
-	ctx context.Context, q plan.Question, goals []GoalQuestion,
+	ctx context.Context, q plan.Question, measures []Measure,
 ) (found [][]moments.Step, err error) {
-	found = make([][]moments.Step, len(goals))
-	err = r.eachGoal(ctx, q, goals, (*counting).readSteps, func(i int, s *sums) error {
+	found = make([][]moments.Step, len(measures))
+	err = r.eachMeasure(ctx, q, measures, (*counting).readSteps, func(i int, s *sums) error {
 		found[i] = s.bucketSteps()
 		return nil
 	})
 	return found, err
 }
 
-// eachGoal reads sums with read, and calls each with those of each goal. Visitors are read once for each conversion
-// window. Goals of which every event counts in full are read together, and each other goal alone.
-func (r Reader) eachGoal(
-	ctx context.Context, q plan.Question, goals []GoalQuestion, read readSums, each func(i int, s *sums) error,
+// eachMeasure reads sums with read, and calls each with those of each measure. Visitors are read once for each
+// conversion window. Goals of which every event counts in full are read together, and each other measure alone.
+func (r Reader) eachMeasure(
+	ctx context.Context, q plan.Question, measures []Measure, read readSums, each func(i int, s *sums) error,
 ) error {
 	q.Cap = nil
+	q.Expression = nil
 	return r.atOnePosition(ctx, q, func(x answer) error {
 		together := map[schema.ConversionWindow]*sums{}
-		for _, goal := range goals {
-			if together[goal.Window] != nil {
+		for i := range measures {
+			window := measures[i].Window
+			if together[window] != nil {
 				continue
 			}
 			several := x
-			several.ConversionWindow = goal.Window
-			several.goals = countedInFull(&q, goals, goal.Window)
+			several.ConversionWindow = window
+			several.goals = countedInFull(&q, measures, window)
 			s := several.newSums()
 			if err := s.countOnServers(ctx, factSums{visitors: true, goals: several.goals}, read); err != nil {
 				return err
 			}
-			together[goal.Window] = s
+			together[window] = s
 		}
-		for i, goal := range goals {
-			s, err := x.sumGoal(ctx, goal, together[goal.Window], read)
+		for i := range measures {
+			s, err := x.sumMeasure(ctx, &measures[i], together[measures[i].Window], read)
 			if err != nil {
 				return err
 			}
@@ -358,38 +371,44 @@ func (r Reader) eachGoal(
 }
 
 // countedInFull returns the goals with a conversion window of which every event counts in full.
-func countedInFull(q *plan.Question, goals []GoalQuestion, window schema.ConversionWindow) (ids []int64) {
+func countedInFull(q *plan.Question, measures []Measure, window schema.ConversionWindow) (ids []int64) {
 	isFiltered := q.Filters.GoalValue != nil || q.Filters.ZScore != 0
 	if isFiltered || window.From != 0 {
 		return nil
 	}
-	for _, goal := range goals {
-		if goal.Window == window && goal.GoalID != 0 && goal.Cap == nil {
-			ids = append(ids, goal.GoalID)
+	for _, of := range measures {
+		if of.Window == window && of.GoalID != 0 && of.Cap == nil {
+			ids = append(ids, of.GoalID)
 		}
 	}
 	return ids
 }
 
-// sumGoal returns the sums of a goal. together has those of visitors, and of the goals that were read with them; any
-// other goal is read alone.
-func (x answer) sumGoal(
-	ctx context.Context, goal GoalQuestion, together *sums, read readSums,
-) (*sums, error) {
+// sumMeasure returns the sums of a measure. together has those of visitors, and of the goals that were read with them;
+// any other goal is read alone, and so are the quantities of a metric.
+func (x answer) sumMeasure(ctx context.Context, of *Measure, together *sums, read readSums) (*sums, error) {
 	s := x.newSums()
-	s.ConversionWindow = goal.Window
+	s.ConversionWindow = of.Window
 	s.addGoal(together, 0) // visitors
-	if slices.Contains(together.goals, goal.GoalID) {
-		s.addGoal(together, goal.GoalID)
+	goal := of.countedGoal()
+	wanted := factSums{pair: of.Metric != nil}
+	if slices.Contains(together.goals, goal) {
+		s.addGoal(together, goal)
+	} else {
+		wanted.goals = []int64{goal}
+	}
+	if len(wanted.goals) == 0 && !wanted.pair {
 		return s, nil
 	}
-	s.GoalID, s.Cap = goal.GoalID, goal.Cap
+	s.GoalID = goal
+	s.Cap = of.Cap
+	s.Expression = of.Metric
 	var err error
 	s.answer, err = s.withLimits(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s, s.countOnServers(ctx, factSums{goals: []int64{goal.GoalID}}, read)
+	return s, s.countOnServers(ctx, wanted, read)
 }
 
 // readForeign reads the currencies of counted goal events whose amounts are in no sum, if there are any.

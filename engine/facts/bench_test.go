@@ -196,7 +196,7 @@ func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign i
 		started := cpu()
 		var err error
 		if r.Curve {
-			_, err = report.ReadSteps(b.Context(), ages, []facts.GoalQuestion{{GoalWindow: ages.Goal()}})
+			_, err = report.ReadSteps(b.Context(), ages, []facts.Measure{{Measure: ages.Measure()}})
 		} else {
 			_, err = report.ReadRows(b.Context(), report.Question)
 		}

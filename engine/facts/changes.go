@@ -77,7 +77,7 @@ func (h *OrderHistory) LifetimeOf(amount int, through int64) (stats.Lifetime, bo
 	return l, l.Amount > 0 && l.Age >= 0
 }
 
-// EachOrderHistory calls each for the orders of the goal of a question before the end of its window, of the counted
+// EachOrderHistory calls each for the orders of the goals of a question before the end of its window, of the counted
 // visitors first exposed in it, with the revisions that were accepted up to a time. It reads the events.
 func (s Shards) EachOrderHistory(
 	ctx context.Context, q *plan.Question, through time.Time, each func(*OrderHistory),
@@ -108,7 +108,7 @@ func (s Shards) EachOrderHistory(
 		return nil
 	}, sectionParam{"visitors", of, fold.OfVisitor}, clickhouse.Named("website_id", of.WebsiteID),
 		clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("subject_id", of.ID),
-		clickhouse.Named("experiment_id", of.ExperimentID), clickhouse.Named("goal_id", q.GoalID),
+		clickhouse.Named("experiment_id", of.ExperimentID), clickhouse.Named("goals", q.GoalIDs()),
 		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()),
 		clickhouse.Named("age_from_ms", q.ConversionWindow.From.Milliseconds()),
 		clickhouse.Named("age_to_ms", q.ConversionWindow.To.Milliseconds()),

@@ -255,8 +255,8 @@ func compareSeries(t *testing.T, w *world, r *facts.Refresher, visitors []visito
 			if p.X.Sum == nil {
 				p = moments.NoPair()
 			}
-			got := fmt.Sprint(of.Visitors, p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative,
-				p.OfY, p.Both)
+			got := fmt.Sprint(of.Visitors, p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero,
+				p.Negative, p.OfY, p.Both)
 			check.Equal(t, got, want.String(), "%s: %s: %s until %s", about, key, text, until.Filters.To)
 		}
 	}

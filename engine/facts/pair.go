@@ -81,7 +81,8 @@ func (c *counting) pairSteps() *statement {
 		about:   "one row per visitor and bucket with such rows: the quantities at its end and before it",
 		columns: []column{{"", "*"}},
 		from:    subquery(q.sumVisitors(counted, keys)),
-		window:  "earlier AS (PARTITION BY visitor_id ORDER BY through ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+		window: "earlier AS (PARTITION BY visitor_id ORDER BY through " +
+			"ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
 	}
 	for _, quantity := range []string{"x", "y", "unknown"} {
 		before := column{quantity + "_before", "lagInFrame(" + quantity + ", 1, toInt64(0)) OVER earlier"}
@@ -189,7 +190,7 @@ func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 		s.where = slices.Concat(conditions, []string{ofMetric})
 	}
 	if q.bucket != "" {
-		s.about = "one row per visitor and bucket with rows that the metric reads: its quantities at the end of the bucket"
+		s.about = "one row per visitor and bucket with rows that the metric reads: its quantities at the bucket's end"
 		s.readThroughBuckets(q.bucket)
 	}
 	return s.text()
@@ -200,7 +201,8 @@ func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 func (s *clauses) readThroughBuckets(bucket string) {
 	numbered := clauses{
 		columns: []column{
-			{"", "*"}, {"row_bucket", bucket},
+			{"", "*"},
+			{"row_bucket", bucket},
 			{"buckets", "groupUniqArray(row_bucket) OVER (PARTITION BY visitor_id)"},
 		},
 		from: s.from, where: s.where,

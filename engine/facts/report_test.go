@@ -210,9 +210,9 @@ func TestSumsOfRowsEqualThoseOfCells(t *testing.T) {
 		r := facts.NewRefresher(conn, true)
 		r.LeastVisitorsByDay = leastByDay
 		var events []schema.Event
-		var several []facts.GoalQuestion
+		var several []facts.Measure
 		for goal, of := range values {
-			several = append(several, facts.GoalQuestion{GoalWindow: plan.GoalWindow{GoalID: goal}})
+			several = append(several, facts.Measure{Measure: plan.Measure{GoalID: goal}})
 			for visitor := range uint64(40) {
 				e := schema.Event{
 					EventID: visitor + 1, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12,
@@ -233,7 +233,7 @@ func TestSumsOfRowsEqualThoseOfCells(t *testing.T) {
 		must.Get(r.RefreshFacts(t.Context()))(t)
 		cells, rows := reportOf(t, conn, r, query.Filters{}), reportOf(t, conn, r,
 			query.Filters{Lists: []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}})
-		together := must.Get(rows.ReadGoals(t.Context(), rows.Question, several))(t)
+		together := must.Get(rows.ReadMeasures(t.Context(), rows.Question, several))(t)
 		for i, goal := range several {
 			cells.GoalID, rows.GoalID = goal.GoalID, goal.GoalID
 			want := fmt.Sprint(must.Get(cells.ReadRows(t.Context(), cells.Question))(t).Whole)

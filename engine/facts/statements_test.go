@@ -143,8 +143,8 @@ var statementsOf = map[string]func(*testing.T, reported) error{
 	"several goals": func(t *testing.T, x reported) error {
 		t.Helper()
 		mobile(&x.Question)
-		_, err := x.ReadGoals(t.Context(), x.Question, []facts.GoalQuestion{
-			{GoalWindow: plan.GoalWindow{GoalID: 1}}, {GoalWindow: plan.GoalWindow{GoalID: 2}},
+		_, err := x.ReadMeasures(t.Context(), x.Question, []facts.Measure{
+			{Measure: plan.Measure{GoalID: 1}}, {Measure: plan.Measure{GoalID: 2}},
 		})
 		return err
 	},
@@ -158,7 +158,7 @@ var statementsOf = map[string]func(*testing.T, reported) error{
 		x.Interval = query.Daily
 		x.Timing = plan.ByAge
 		x.ConversionWindow = withinADay
-		_, err := x.ReadSteps(t.Context(), x.Question, []facts.GoalQuestion{{GoalWindow: x.Goal()}})
+		_, err := x.ReadSteps(t.Context(), x.Question, []facts.Measure{{Measure: x.Measure()}})
 		return err
 	},
 	"series of a metric": func(t *testing.T, x reported) error {

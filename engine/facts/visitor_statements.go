@@ -127,8 +127,8 @@ func (c *counting) immatureStatement() *statement {
 	return s
 }
 
-// countRecent counts the visitors of the recent days, of all values of a dimension together. Without a window, they are
-// kept for other reports.
+// countRecent counts the visitors of the recent days, of all values of a dimension together, whether or not their
+// conversion window has ended. Without a window of times, they are kept for other reports.
 func (c *counting) countRecent(ctx context.Context) (counts, error) {
 	isKept := !c.asked.hasTimes()
 	if isKept && c.on.recent.counts != nil {
@@ -140,7 +140,7 @@ func (c *counting) countRecent(ctx context.Context) (counts, error) {
 	s.where = append(s.where, "first_day >= {recent_from:Date}", "first_day < {recent_to:Date}")
 	s.sums = []sum{{column{"visitors_recent", "sum(toInt64(sign))"}, toRecent}}
 	if c.on.days {
-		s.where = slices.Concat([]string{"section = {days:UInt64}", "goal_id = 0"}, s.where, c.selection.firstView)
+		s.where = slices.Concat([]string{"section = {days:UInt64}", "goal_id = 0"}, s.where, c.selection.times)
 		s.sums[0].sql = "toInt64(sum(sign * sums[1]))"
 	} else {
 		s.where = append([]string{"section = {visitors:UInt64}"}, s.where...)

@@ -175,7 +175,9 @@ func (p *Pair) Effects() [][]stats.PooledEffect {
 // effectEvidence returns the Bayes factor of lifts of Of that differ between the variations of By by about half of the
 // minimum effect, see stats.MeasureHeterogeneity.
 func (p *Pair) effectEvidence() float64 {
-	if p.Of.Plan.Declared.Metric == query.AverageValue { // a ratio of two sums over visitors has no value of a visitor
+	of := p.Of.Plan.Declared.Metric
+	// A ratio of two sums over visitors has no value of a visitor, and that of a declared metric is not read.
+	if of == query.AverageValue || of.Expression() != nil {
 		return 1
 	}
 	const partOfEffect = 2

@@ -12,7 +12,6 @@ import (
 	"lifthouse/engine/cache"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -41,7 +40,7 @@ func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
 // FixesClock reports whether the row has the first full day.
 func (k Kind) FixesClock() bool { return k != OfSplit }
 
-// LookRow is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the
+// LookRow is the result of a look for one variation, on one metric. The row of harm has only the end of the
 // day and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the
 // row of a split only the end of the day and the sample ratio.
 type LookRow struct {
@@ -76,7 +75,7 @@ func (r *LookRow) conclusiveDirection(alpha float64) int {
 	return r.SignificantDirection()
 }
 
-// Question has the looks of one metric of one goal.
+// Question has the looks at one metric.
 type Question struct {
 	Rows [][]LookRow // by look and variation, without control
 }
@@ -196,7 +195,7 @@ type ReturnsOf struct {
 // ReturnsOfPlan returns what is known of the returns of a question; nil: no difference.
 func (a *Analysis) ReturnsOfPlan(p *plan.Plan) *ReturnsOf {
 	for i := range a.Returns {
-		if of := a.Returns[i].Plan; of.Goal() == p.Goal() && of.Metric == p.Metric {
+		if of := a.Returns[i].Plan; of.Measure() == p.Measure() && of.Metric == p.Metric {
 			return &a.Returns[i]
 		}
 	}
@@ -263,27 +262,27 @@ func computeOnce[T any](a *Analyzer, bytes int, compute func() T, inputs ...any)
 	return found
 }
 
-// Series returns the daily series of goals: for each goal, the steps of the visitors whose first view is at or after a
-// time. Goal 0 means all goals.
+// Series returns the daily series of measures: for each, the steps of the visitors whose first view is at or after a
+// time.
 type Series func(
-	since time.Time, goals []plan.GoalWindow, timing plan.Timing,
-) (map[plan.GoalWindow][]moments.Step, error)
+	since time.Time, measures []plan.Measure, timing plan.Timing,
+) (map[plan.Measure][]moments.Step, error)
 
-// readSums reads the daily series of goals since each cut, and returns a function for the sums of a plan.
+// readSums reads the daily series of measures since each cut, and returns a function for the sums of a plan.
 func (read Series) readSums(
-	cuts []time.Time, goals []plan.GoalWindow, timing plan.Timing,
+	cuts []time.Time, measures []plan.Measure, timing plan.Timing,
 ) (func(*plan.Plan) *DailySums, error) {
-	steps := map[plan.GoalWindow][][]moments.Step{}
+	steps := map[plan.Measure][][]moments.Step{}
 	for _, cut := range cuts {
-		found, err := read(cut, goals, timing)
+		found, err := read(cut, measures, timing)
 		if err != nil {
 			return nil, err
 		}
-		for _, goal := range goals {
-			steps[goal] = append(steps[goal], found[goal])
+		for _, of := range measures {
+			steps[of] = append(steps[of], found[of])
 		}
 	}
-	return func(p *plan.Plan) *DailySums { return newSums(p, cuts, steps[p.Goal()]) }, nil
+	return func(p *plan.Plan) *DailySums { return newSums(p, cuts, steps[p.Measure()]) }, nil
 }
 
 // askedQuestion is the primary question or a guardrail, with its daily sums.
@@ -302,32 +301,32 @@ type harmData struct {
 }
 
 // readQuestions reads the daily sums of the primary question and of the guardrails, in this order. It also returns a
-// function for the sums of another plan of a declared goal.
+// function for the sums of another plan of a declared measure.
 func (read Series) readQuestions(
 	p *plan.Plan, s *Schedule, recorded []Record,
 ) (asked []askedQuestion, sumsOf func(*plan.Plan) *DailySums, err error) {
 	schedules := []*Schedule{s}
-	var windowed []plan.GoalWindow // goals with a conversion window
+	var windowed []plan.Measure // those with a conversion window
 	waits := s.waits()
 	for i, question := range questionsOf(p) {
 		if i > 0 {
 			schedules = append(schedules, s.about(question, recorded))
 		}
 		if question.ConversionWindow.IsSet() {
-			windowed = append(windowed, question.Goal())
+			windowed = append(windowed, question.Measure())
 		}
 		waits = waits || schedules[i].waits()
 	}
 	open := s
 	if waits {
-		open = s.about(p.AboutGoal(plan.GoalWindow{GoalID: p.GoalID}), withoutReturns(recorded))
+		open = s.about(p.AboutMeasure(plan.Measure{GoalID: p.GoalID}), withoutReturns(recorded))
 	}
 	cuts := SeriesCuts(append(schedules, open)...)
-	sumsOf, err = read.readSums(cuts, p.Declared.AllGoals(), plan.OnFirstView)
+	sumsOf, err = read.readSums(cuts, p.Declared.AllMeasures(), plan.OnFirstView)
 	if err != nil {
 		return nil, nil, err
 	}
-	eventSumsOf, err := read.readSums(cuts, plan.SortedGoals(windowed), plan.OnEvent)
+	eventSumsOf, err := read.readSums(cuts, plan.SortedMeasures(windowed), plan.OnEvent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -355,20 +354,20 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	primary := &asked[0]
 	guardrails := asked[1:]
 	found := &Analysis{
-		Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary.sums, recorded), Ends: endRows(s, primary.sums),
+		Schedule: s, Plan: p, Primary: a.analyzeQuestion(s, primary.sums, recorded), Ends: endRows(s, primary.sums),
 		Returns: s.returnsOfAll(p, recorded),
 	}
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
 	found.Harm = a.guardrailOf(&primary.harm, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
 	for i := range guardrails {
 		g := &guardrails[i]
-		of := Guardrail{Question: a.analyzeGoal(g.schedule, g.sums, recorded), Plan: g.plan}
+		of := Guardrail{Question: a.analyzeQuestion(g.schedule, g.sums, recorded), Plan: g.plan}
 		of.Status = a.guardrailOf(&g.harm, p.Declared.Guardrails[i].Margin, &of.Question, recorded)
 		found.Guardrails = append(found.Guardrails, of)
 	}
 	if len(s.Looks) > 0 {
 		for _, g := range p.Declared.Secondary {
-			question := p.AboutGoal(g.GoalWindow).WithMetric(g.Metric)
+			question := p.AboutMeasure(g.Measure).WithMetric(g.Metric)
 			last := s.lastLookOf(question, recorded)
 			found.SecondaryP = append(found.SecondaryP, adjustedP(s, last, sumsOf(question)))
 		}
@@ -497,9 +496,9 @@ func samplesOf(p *plan.Plan, s *stratum) (StratumData, int64) {
 	for _, v := range p.Variations {
 		m := s.counted[v.ID]
 		visitors += m.Visitors
-		data.Samples = append(data.Samples, SampleOf(&m, p.Metric))
+		data.Samples = append(data.Samples, SampleOfQuestion(&m, &p.Question))
 		capped := m.WithCappedValues()
-		data.NonNegative = data.NonNegative && NeverNegative(&capped, p.Metric)
+		data.NonNegative = data.NonNegative && NeverNegativeIn(&capped, &p.Question)
 	}
 	return data, visitors
 }
@@ -517,8 +516,8 @@ func strataOf(all []StratumData, treatment int) (strata []stats.Stratum, nonNega
 	return strata, nonNegative
 }
 
-// analyzeGoal returns the looks of a metric of a goal.
-func (a *Analyzer) analyzeGoal(s *Schedule, sums *DailySums, recorded []Record) Question {
+// analyzeQuestion returns the looks at a question.
+func (a *Analyzer) analyzeQuestion(s *Schedule, sums *DailySums, recorded []Record) Question {
 	p := sums.plan
 	if len(s.Looks) == 0 || len(p.Variations) < 2 {
 		return Question{}
@@ -716,8 +715,8 @@ func adjustedP(s *Schedule, last Look, sums *DailySums) []float64 {
 }
 
 // waitsForRate reports whether the row is not known because amounts are in another currency.
-func (r *LookRow) waitsForRate(metric query.Metric) bool {
-	return IsMoney(metric) && slices.ContainsFunc(r.Strata, func(s RowStratum) bool {
+func (r *LookRow) waitsForRate(p *plan.Plan) bool {
+	return readsAmounts(&p.Question) && slices.ContainsFunc(r.Strata, func(s RowStratum) bool {
 		return s.Control.Unknown+s.Variation.Unknown > 0
 	})
 }
@@ -729,7 +728,7 @@ func (a *Analysis) ComputedRecords() (records []Record) {
 		for _, rows := range all {
 			for i := range rows {
 				if rows[i].RecordedAt.IsZero() {
-					records = append(records, Record{DeclarationOf(a.Plan), p.Goal(), p.Metric, rows[i]})
+					records = append(records, Record{DeclarationOf(a.Plan), p.Measure(), p.Metric, rows[i]})
 				}
 			}
 		}
@@ -746,9 +745,9 @@ func (a *Analysis) ComputedRecords() (records []Record) {
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
 	record := func(p *plan.Plan, row LookRow) {
-		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) && !row.waitsForRate(p.Metric) {
+		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) && !row.waitsForRate(p) {
 			row.RecordedAt, row.FirstDay = now, a.days[0].From
-			records = append(records, Record{DeclarationOf(a.Plan), p.Goal(), p.Metric, row})
+			records = append(records, Record{DeclarationOf(a.Plan), p.Measure(), p.Metric, row})
 		}
 	}
 	add := func(p *plan.Plan, q *Question, harm []GuardrailStatus) {

@@ -2,6 +2,7 @@ package looks
 
 import (
 	"math/big"
+	"slices"
 
 	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
@@ -52,6 +53,14 @@ func RatioOfExpression(m *moments.Moments, of *metric.Metric) stats.Ratio {
 		ratio.Products = new(big.Int).Mul(p.Products, by)
 	}
 	return ratio
+}
+
+// readsAmounts reports whether the metric of a question is made of amounts of money.
+func readsAmounts(q *plan.Question) bool {
+	if q.Expression == nil {
+		return IsMoney(q.Metric)
+	}
+	return slices.ContainsFunc(q.Expression.Quantities(), func(of *metric.Quantity) bool { return of.ReadsAmounts() })
 }
 
 // NeverNegativeIn reports whether no visitor has a negative value of the metric of a question.

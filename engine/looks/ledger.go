@@ -33,14 +33,14 @@ var positionSQL string
 // variation.
 type Record struct {
 	Declaration
-	plan.GoalWindow // goal 0: all goals count
-	Metric          query.Metric
+	plan.Measure
+	Metric query.Metric
 	LookRow
 }
 
 // recordKey identifies a record among those of its declaration.
 type recordKey struct {
-	question    plan.GoalWindow
+	measure     plan.Measure
 	metric      query.Metric
 	kind        Kind
 	variationID int64
@@ -49,7 +49,7 @@ type recordKey struct {
 
 func (r *Record) key() recordKey {
 	return recordKey{
-		question: r.GoalWindow, metric: r.Metric, kind: r.Kind, variationID: r.VariationID, number: r.Number,
+		measure: r.Measure, metric: r.Metric, kind: r.Kind, variationID: r.VariationID, number: r.Number,
 	}
 }
 
@@ -286,6 +286,9 @@ func ReadRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 		s.Kind = schema.SubjectKind(subject)
 		r.Kind = Kind(kind)
 		r.Metric = query.Metric(metric)
+		if r.Metric.Expression() != nil {
+			r.Expression = metric
+		}
 		r.RecordedAt = recordedAt.UTC()
 		return nil
 	}, clickhouse.Named("all", only == nil), clickhouse.Named("website", of.Subject.WebsiteID),
@@ -345,9 +348,9 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 	return written, nil
 }
 
-// isAbout reports whether the record is about the goal and the metric of a plan.
+// isAbout reports whether the record is about the measure and the metric of a plan.
 func (r Record) isAbout(p *plan.Plan) bool {
-	return r.GoalWindow == p.Goal() && r.Metric == p.Metric
+	return r.Measure == p.Measure() && r.Metric == p.Metric
 }
 
 // RecordedState returns the rows of a subject's records about the declared question of a plan, and the variations that

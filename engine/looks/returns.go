@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/metric"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/stats"
@@ -58,7 +59,7 @@ func (r *Returns) SettleAfter(known time.Duration) {
 // NewReturnsRecord returns the row of returns that were found for a question of the plan of a declared question.
 func NewReturnsRecord(declared, question *plan.Plan, s *Schedule, l Look, found *Returns) Record {
 	row := LookRow{Look: Look{End: l.End}, Kind: OfReturns, Returns: found, FirstDay: s.days[0].From}
-	return Record{DeclarationOf(declared), question.Goal(), question.Metric, row}
+	return Record{DeclarationOf(declared), question.Measure(), question.Metric, row}
 }
 
 // returnsOf returns the recorded returns of a question; nil: none.
@@ -79,23 +80,41 @@ func withoutReturns(recorded []Record) []Record {
 func questionsWithRole(p *plan.Plan) []*plan.Plan {
 	all := questionsOf(p)
 	for _, g := range p.Declared.Secondary {
-		all = append(all, p.AboutGoal(g.GoalWindow).WithMetric(g.Metric))
+		all = append(all, p.AboutMeasure(g.Measure).WithMetric(g.Metric))
 	}
 	return all
 }
 
-// countsGoals reports whether the metric of a question is made of the events of a goal, which have revisions.
-func countsGoals(p *plan.Plan) bool { return slices.Contains(query.GoalMetrics, p.Metric) }
+// countsGoals reports whether the metric of a question is made of the events of goals, which have revisions.
+func countsGoals(p *plan.Plan) bool {
+	return p.Expression != nil || slices.Contains(query.GoalMetrics, p.Metric)
+}
 
-// LifetimeAmount returns the index of the amount of an order that a metric sums; -1: orders count as one.
-func LifetimeAmount(metric query.Metric) int {
-	switch metric {
+// LifetimeAmount returns the index of the amount of an order that a metric sums; -1: orders count as one. An order of
+// which a metric sums the lines has its whole value.
+func LifetimeAmount(of query.Metric) int {
+	if m := of.Expression(); m != nil {
+		return amountOfField(&m.Numerator.Field)
+	}
+	switch of {
 	case query.ValuePerVisitor, query.AverageValue:
 		return 0
 	case query.ProfitPerVisitor:
 		return 1
 	default:
 		return -1
+	}
+}
+
+// amountOfField returns the index of the amount of an order that a field is of; -1: of none.
+func amountOfField(f *metric.Field) int {
+	switch {
+	case !f.IsAmount():
+		return -1
+	case f.Name == "profit" || f.Name == "items.profit":
+		return 1
+	default:
+		return 0
 	}
 }
 

@@ -214,7 +214,7 @@ func (s *Schedule) about(p *plan.Plan, recorded []Record) *Schedule {
 func questionsOf(p *plan.Plan) []*plan.Plan {
 	all := []*plan.Plan{p}
 	for _, g := range p.Declared.Guardrails {
-		all = append(all, p.AboutGoal(g.GoalWindow).WithMetric(g.Metric))
+		all = append(all, p.AboutMeasure(g.Measure).WithMetric(g.Metric))
 	}
 	return all
 }

@@ -139,7 +139,7 @@ func HasSplitAlarm(recorded []Record) bool {
 // RecordOf returns the record of an alarm about the declared question that was found at a time.
 func (a *SplitAlarm) RecordOf(p *plan.Plan, now time.Time) Record {
 	row := LookRow{Look: Look{End: a.End}, Kind: OfSplit, MismatchP: &a.PValue, RecordedAt: now}
-	return Record{DeclarationOf(p), p.Goal(), p.Metric, row}
+	return Record{DeclarationOf(p), p.Measure(), p.Metric, row}
 }
 
 // leastMismatchPs returns for each full day the smallest p-value of the sample ratio at the end of any day so far. So a

@@ -138,8 +138,12 @@ func addSigned(all *[]stratum, sum map[key]moments.Moments, sign int64, rule str
 	}
 }
 
-// SampleOf returns the sample of a metric for comparisons, with the cap of the report. AverageValue is not capped.
+// SampleOf returns the sample of a metric for comparisons, with the cap of the report. AverageValue is not capped. See
+// SampleOfQuestion.
 func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
+	if of := metric.Expression(); of != nil {
+		return sampleOfExpression(m, of)
+	}
 	capped := m.WithCappedValues()
 	mean := stats.Mean{}
 	a := amountsOf(&capped, metric)

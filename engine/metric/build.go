@@ -1,6 +1,9 @@
 package metric
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // CompareText returns the canonical form of a comparison of a text, such as that of a filter. Only In takes several
 // values, at least one.
@@ -50,6 +53,40 @@ func (m *Metric) HasRange() bool {
 // WithRange returns a metric whose quantities have a range of ages.
 func (m *Metric) WithRange(r Range) *Metric {
 	return m.mapQuantities(func(q *Quantity) { q.Within = r })
+}
+
+// WithGoalIDs returns a metric whose text has the ids of its goals in the place of their keys. So it stays the same if
+// a goal gets another key or name.
+func (m *Metric) WithGoalIDs() *Metric {
+	return m.mapQuantities(func(q *Quantity) {
+		for i := range q.Steps {
+			goals := slices.Clone(q.Steps[i].Goals)
+			for k := range goals {
+				goals[k].Key = ""
+			}
+			slices.SortFunc(goals, func(a, b Goal) int { return strings.Compare(a.String(), b.String()) })
+			q.Steps[i].Goals = goals
+		}
+	})
+}
+
+// WithWindows returns a metric whose quantities without a range of ages have the conversion window of their goal.
+// windowOf returns that of a goal. A funnel, whose range begins at its first step, several goals and actions have none.
+func (m *Metric) WithWindows(windowOf func(goal int64) Range) *Metric {
+	return m.mapQuantities(func(q *Quantity) {
+		if goal := q.singleGoal(); goal != 0 && !q.Within.IsSet() {
+			q.Within = windowOf(goal)
+		}
+	})
+}
+
+// singleGoal returns the goal of a quantity of the events of one goal; 0: it is another one.
+func (q *Quantity) singleGoal() int64 {
+	goals := q.Steps[0].Goals
+	if q.Call == Funnel || len(goals) != 1 {
+		return 0
+	}
+	return goals[0].ID
 }
 
 // mapQuantities returns a copy of a metric with changed quantities.

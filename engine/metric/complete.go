@@ -12,6 +12,7 @@ type offerKind int
 const (
 	offerToken offerKind = iota
 	offerEnd
+	offerMetric
 	offerGoal
 	offerAction
 	offerField
@@ -38,6 +39,8 @@ func (o *offer) describeOffer() string {
 	switch o.kind {
 	case offerEnd:
 		return "the end"
+	case offerMetric:
+		return "a metric of the website, such as " + o.text
 	case offerGoal:
 		if o.withActions {
 			return "a goal, an action such as @view"
@@ -111,7 +114,7 @@ type Completion struct {
 // Candidate is a text that may replace the word that is being written.
 type Candidate struct {
 	Text string
-	Kind string // keyword, operator, call, goal, action, field, property, attribute, time
+	Kind string // keyword, operator, call, metric, goal, action, field, property, attribute, time
 }
 
 // completeAt parses the text before the word at a place: the parser knows what may follow at the end.
@@ -188,6 +191,8 @@ func (c *Completion) addOffer(o *offer, names *Names) {
 	switch o.kind {
 	case offerToken:
 		c.addCandidates(kindOfToken(o.text), o.text)
+	case offerMetric:
+		c.addCandidates("metric", names.listMetrics()...)
 	case offerGoal:
 		c.addCandidates("goal", names.listGoals()...)
 		if o.withActions {

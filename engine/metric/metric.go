@@ -1,6 +1,6 @@
 // Package metric is the language of metrics: what a metric of a visitor is, its text, its meaning and its price.
 //
-//	metric     = quantity [ "/" quantity ]
+//	metric     = key | quantity [ "/" quantity ]            (* key of a declared metric *)
 //	quantity   = call [ "within" time [ ".." time ] ]      time = integer ( "h" | "d" )
 //	call       = "converted" "(" events [ "at" "least" integer ] ")" | "count" "(" events ")"
 //	           | ( "sum" | "max" ) "(" numbers ")" | "distinct" "(" texts ")"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"lifthouse/schema/schematest/check"
 )
@@ -66,6 +67,51 @@ func TestParse(t *testing.T) {
 		m, err := Parse(text, shop)
 		checkCanonical(t, text, want, m, err)
 	}
+}
+
+// TestDeclaredMetricsAreNamedByTheirKeys reads keys in the place of metrics, and completes them.
+func TestDeclaredMetricsAreNamedByTheirKeys(t *testing.T) {
+	shoes, err := Parse("sum(purchase.items.revenue where items.category = 'Shoes')", shop)
+	check.OK(t, err)
+	names := *shop
+	names.Metrics = []NamedMetric{{"shoes", shoes}}
+	m, err := Parse("shoes", &names)
+	check.OK(t, err)
+	check.Equal(t, m.String(), shoes.String(), "the metric of a key")
+	ask, err := ParseAsk("shoes for device = 'mobile' by country", &names)
+	check.OK(t, err)
+	check.Equal(t, ask.String(), shoes.String()+" for device = 'mobile' by country", "a question")
+	_, err = Parse("shoes / count(purchase)", &names)
+	check.Contains(t, fmt.Sprint(err), `at character 7: found "/"`, "the error")
+	_, err = Parse("shoos", &names)
+	check.Contains(t, fmt.Sprint(err), "a metric of the website, such as shoes", "the error")
+	found := CompleteAsk("sh", 2, &names)
+	check.Equal(t, fmt.Sprint(found.Candidates), "[{shoes metric}]", "completion")
+	for key, want := range map[string]string{
+		"shoes": "", "schuhe:größe": "", "no name": "must have only", "17": "must have only", "": "must have only",
+		"count": "is a word", "averageValue": "is the name",
+	} {
+		check.That(t, strings.HasPrefix(KeyFault(key), want) && (want != "" || KeyFault(key) == ""),
+			"%q: %s", key, KeyFault(key))
+	}
+}
+
+// TestTextsWithGoalIDsStayTheSame renames the goals of a metric.
+func TestTextsWithGoalIDsStayTheSame(t *testing.T) {
+	renamed := *shop
+	renamed.Goals = []Goal{{ID: 3, Key: "a"}, {ID: 2, Key: "z"}}
+	one, err := Parse("count(add_to_cart|purchase) / sum(purchase.value)", shop)
+	check.OK(t, err)
+	other, err := Parse("count(a|z) / sum(a.value)", &renamed)
+	check.OK(t, err)
+	const want = "count(#2|#3) within 7d / sum(#3.value) within 14d"
+	windowOf := func(goal int64) Range { return Range{To: map[int64]time.Duration{3: 14 * 24 * time.Hour}[goal]} }
+	text := other.WithWindows(windowOf).WithGoalIDs().String()
+	check.Equal(t, one.WithWindows(windowOf).WithGoalIDs().String(), text, "other keys")
+	check.Equal(t, text, strings.Replace(want, " within 7d", "", 1), "the text")
+	removed, err := Parse(text, &Names{AcceptsUnknownGoals: true})
+	check.OK(t, err)
+	check.Equal(t, removed.String(), text, "of goals that were removed")
 }
 
 // Conditions are sets, without parentheses that change nothing.

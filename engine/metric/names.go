@@ -14,12 +14,16 @@ type Names struct {
 	Goals      []Goal
 	Properties []Property
 	Attributes []string // the website's own ones, besides Attributes
+	Metrics    []NamedMetric
 
 	// AcceptsUnknownProperties is set for metrics that are declared before their data: a property that was never sent
 	// has the type that its use needs.
 	AcceptsUnknownProperties bool
 	// AcceptsUnknownAttributes is set for questions that are declared before their data.
 	AcceptsUnknownAttributes bool
+
+	// AcceptsUnknownGoals is set for recorded metrics: an id may be that of a goal that was removed since.
+	AcceptsUnknownGoals bool
 
 	// CheckValue returns a value of an attribute in the form in which it is stored, or what is allowed instead. nil:
 	// all values are as stored.
@@ -30,6 +34,27 @@ type Names struct {
 type Property struct {
 	Name         string
 	Text, Number bool
+}
+
+// NamedMetric is a metric that a website declares. Its key is a whole metric.
+type NamedMetric struct {
+	Key    string
+	Metric *Metric
+}
+
+// KeyFault returns why a text cannot be the key of a declared metric; empty: it can.
+func KeyFault(key string) string {
+	isWord := key != "" && strings.IndexFunc(key, func(r rune) bool { return !isWordRune(r) }) < 0
+	isNamed := slices.ContainsFunc(Aliases, func(a Alias) bool { return a.Name == key })
+	switch {
+	case !isWord || isInteger(key):
+		return "must have only letters, digits, -, _ and :, and not be a number"
+	case slices.Contains(keywords, key):
+		return "is a word of the language of metrics"
+	case isNamed:
+		return "is the name of another metric"
+	}
+	return ""
 }
 
 // keywords are the words that are not names. A goal with such a key is quoted.
@@ -73,6 +98,24 @@ func (n *Names) findGoalByID(id int64) (Goal, bool) {
 		}
 	}
 	return Goal{ID: id}, false
+}
+
+// findMetric returns the declared metric with a key; nil: there is none.
+func (n *Names) findMetric(key string) *Metric {
+	for _, m := range n.Metrics {
+		if m.Key == key {
+			return m.Metric
+		}
+	}
+	return nil
+}
+
+// listMetrics returns the keys of the declared metrics.
+func (n *Names) listMetrics() (keys []string) {
+	for _, m := range n.Metrics {
+		keys = append(keys, m.Key)
+	}
+	return keys
 }
 
 // listGoals returns the goals as they are written.

@@ -59,14 +59,32 @@ func (p *parser) parseMetric() *Metric {
 	return m
 }
 
-// parseRatio reads a quantity, or the ratio of two.
+// parseRatio reads a declared metric, a quantity, or the ratio of two quantities.
 func (p *parser) parseRatio() *Metric {
+	if declared := p.takeMetric(); declared != nil {
+		return declared
+	}
 	m := &Metric{Numerator: p.parseQuantity()}
 	if p.takeToken("/") {
 		denominator := p.parseQuantity()
 		m.Denominator = &denominator
 	}
 	return m
+}
+
+// takeMetric takes the key of a declared metric, and returns the metric; nil: the present token is none.
+func (p *parser) takeMetric() *Metric {
+	if len(p.names.Metrics) == 0 {
+		return nil
+	}
+	p.addOffer(offer{kind: offerMetric, text: p.names.Metrics[0].Key})
+	t := p.peekToken()
+	declared := p.names.findMetric(t.text)
+	if t.kind != wordToken || declared == nil {
+		return nil
+	}
+	p.nextToken()
+	return declared.mapQuantities(func(*Quantity) {})
 }
 
 func (p *parser) parseVisitors() *Condition {
@@ -309,7 +327,7 @@ func (p *parser) parseGoalID(at token) Goal {
 	}
 	p.nextToken()
 	g, known := p.names.findGoalByID(id)
-	if !known {
+	if !known && !p.names.AcceptsUnknownGoals {
 		p.addFault(at, "unknown goal #%d: %s", id, suggestNames("", p.names.listGoals()))
 	}
 	return g

@@ -120,6 +120,14 @@ func (m *Metric) Quantities() []*Quantity {
 	return []*Quantity{&m.Numerator, m.Denominator}
 }
 
+// SingleGoal returns the goal whose events a metric reads; 0: it reads those of several goals, or actions.
+func (m *Metric) SingleGoal() int64 {
+	if goals, all := m.ReadGoals(); len(goals) == 1 && !all {
+		return goals[0].ID
+	}
+	return 0
+}
+
 // ReadsActions reports whether a quantity of a metric is of actions, which are no goals.
 func (m *Metric) ReadsActions() bool {
 	return slices.ContainsFunc(m.Quantities(), func(q *Quantity) bool { return q.Steps[0].areActions() })

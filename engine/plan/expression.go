@@ -13,10 +13,11 @@ import (
 	"lifthouse/schema/faults"
 )
 
-// NamesOf returns the names that metrics of a website may contain: its goals, and the own attributes and the properties
-// in its events.
+// NamesOf returns the names that questions about a website may contain: its goals and metrics, and the own attributes
+// and the properties in its events.
 func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.Label) *metric.Names {
-	names := &metric.Names{Goals: metricGoals(owned.Goals, website)}
+	terms := owned.TermsOf(website)
+	names := &metric.Names{Goals: terms.Goals(), Metrics: terms.NamedMetrics()}
 	for _, label := range labels {
 		switch {
 		case label.HasValue:
@@ -30,17 +31,58 @@ func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.L
 }
 
 // DeclaredNames returns the names that declared questions may contain.
-func (p *Plan) DeclaredNames() *metric.Names {
-	return &metric.Names{
-		Goals:                    metricGoals(p.goals, p.Subject.WebsiteID),
-		AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
-	}
+func (p *Plan) DeclaredNames() *metric.Names { return p.terms.DeclaredNames() }
+
+// DeclaredMetrics returns the metrics that the website declares.
+func (p *Plan) DeclaredMetrics() []*catalogue.DeclaredMetric { return p.terms.DeclaredMetrics() }
+
+// asksDeclared reports whether the request leaves open what is compared.
+func (p *Plan) asksDeclared() bool {
+	hasMetric := p.Asked.Metric != "" || p.Asked.GoalID != 0 || p.Asked.Expression != ""
+	return p.Rules.Compare && !hasMetric && p.Declared.Metric.Expression() != nil
 }
 
-// metricGoals returns the goals of a website as they are written in metrics.
-func metricGoals(goals map[int64]catalogue.Goal, website int64) []metric.Goal {
-	own := slices.DeleteFunc(catalogue.ByID(goals), func(g catalogue.Goal) bool { return g.WebsiteID != website })
-	return catalogue.MetricGoals(own)
+// setPrimaryMetric makes the plan one about the primary metric, which is a declared one. The error is an InvalidError
+// with the parameters that do not suit it.
+func (p *Plan) setPrimaryMetric() error {
+	p.setMeasure(p.Declared.PrimaryMeasure())
+	var found faults.Collector
+	p.checkExpression(p.Written, &found)
+	isChanged := p.Asked.ConversionWindow != nil || p.Filters.GoalValue != nil || p.Split != nil
+	if len(found.List) > 0 || !isChanged {
+		return query.InvalidParameters(found.List...)
+	}
+	p.Expression = p.Written
+	return p.resolveExpression()
+}
+
+// setDeclaredMetric makes the plan one about a declared metric with a text, which may have another name or another
+// expression since.
+func (p *Plan) setDeclaredMetric(text query.Metric) {
+	names := p.terms.DeclaredNames()
+	names.AcceptsUnknownGoals = true
+	of, err := metric.Parse(string(text), names)
+	if err != nil { // no such text is declared
+		of = text.Expression()
+	}
+	p.Metric = text
+	p.Expression = of
+	p.Written = of
+	p.GoalID = of.SingleGoal()
+	p.nameDeclared()
+}
+
+// nameDeclared sets what the catalogue says of a declared metric that the plan is about.
+func (p *Plan) nameDeclared() {
+	text := p.Measure().Expression
+	for _, m := range p.terms.DeclaredMetrics() {
+		if m.Text == text {
+			p.MetricName = m.Name
+			p.Written = m.Written
+			p.Cap = cmp.Or(p.Asked.Cap, m.Cap)
+			return
+		}
+	}
 }
 
 func addProperty(names *metric.Names, label schema.Label) {
@@ -119,27 +161,23 @@ func (p *Plan) setExpression(m *metric.Metric, found *faults.Collector) {
 	r.Expression = m.String()
 	p.Expression = m
 	p.Written = m
-	goals, all := m.ReadGoals()
-	if len(goals) == 1 && !all {
-		p.GoalID = goals[0].ID
-	}
+	p.GoalID = m.SingleGoal()
 	p.checkExpression(m, found)
 }
 
 // checkExpression finds faults in the combination of an expression with other parameters.
 func (p *Plan) checkExpression(m *metric.Metric, found *faults.Collector) {
 	r := &p.Asked
-	refuse := func(is bool, name, detail string) { found.AddIf(is, name, r.Expression, detail) }
-	refuse(r.Filters.ZScore != 0, "metric", "filters[zScore] is only for amounts of one goal")
-	refuse(r.ConversionWindow != nil && m.HasRange(), "metric", "write one of them: within, or conversionWindow")
-	refuse(r.Scorecard, "metric", "a scorecard has the metrics that are declared: omit scorecard or metric")
-	refuse(r.Curve, "metric", "a curve has no metric of its own: omit curve or metric")
-	refuse(r.Distribution, "metric", "a distribution is that of the values of goal events: omit distribution or metric")
-	refuse(r.Interval != "" && m.ReadsActions(), "metric", "the time of an action is not stored apart: omit interval")
-	call := m.Numerator.Call
-	refuse(r.Cap != nil && call != metric.Sum && call != metric.Count, "metric", "only sum and count have a cap")
-	isWhole := r.Cap == nil || r.Cap.Units%schema.MoneyScale == 0
-	refuse(call == metric.Count && !isWhole, "cap", "the cap of a count must be a whole number")
+	refuse := func(is bool, detail string) { found.AddIf(is, "metric", m.String(), detail) }
+	refuse(r.Filters.ZScore != 0, "filters[zScore] is only for amounts of one goal")
+	refuse(r.ConversionWindow != nil && m.HasRange(), "write one of them: within, or conversionWindow")
+	refuse(r.Scorecard && r.Expression != "", "a scorecard has the metrics that are declared: omit scorecard or metric")
+	refuse(r.Curve, "a curve is that of a goal: write goal, or omit curve")
+	refuse(r.Distribution, "a distribution is that of the values of goal events: write goal, or omit distribution")
+	refuse(r.Interval != "" && m.ReadsActions(), "the time of an action is not stored apart: omit interval")
+	if fault := catalogue.CapFault(m, r.Cap); fault != "" {
+		found.Add("cap", r.Cap, fault)
+	}
 }
 
 // resolveExpression sets the ranges of ages of the quantities of an expression, its cap, and which visitors are mature.
@@ -174,6 +212,10 @@ func (p *Plan) resolveExpression() error {
 	isMoney := m.Numerator.Call == metric.Sum && m.Numerator.Kind() == metric.Money
 	if p.Asked.Cap == nil && (!isMoney || p.Split != nil) {
 		p.Cap = nil
+	}
+	p.Metric = query.Metric(p.Measure().Expression)
+	if p.Split == nil {
+		p.nameDeclared()
 	}
 	return nil
 }
@@ -232,9 +274,9 @@ func (p *Plan) windowOfQuantity(q *metric.Quantity) schema.ConversionWindow {
 		return *p.Asked.ConversionWindow
 	}
 	of := metric.Metric{Numerator: *q}
-	goals, all := of.ReadGoals()
-	if all || len(goals) != 1 || goals[0].Action != "" {
+	goal := of.SingleGoal()
+	if goal == 0 {
 		return schema.ConversionWindow{}
 	}
-	return p.WindowOf(goals[0].ID)
+	return p.WindowOf(goal)
 }

@@ -35,10 +35,14 @@ type Plan struct {
 	// that of a widget.
 	Allocation *int
 
-	// Written is the metric as the request writes it, without the ranges and conditions that the other parameters add;
-	// nil: the request writes none.
+	// Written is Expression as the request or the declaration writes it, without the ranges and conditions that goals
+	// and the other parameters add; nil: there is none.
 	Written *metric.Metric
 
+	// MetricName is the name of a declared metric that the question is about; empty: it is about another one.
+	MetricName string
+
+	terms   *catalogue.Terms         // of the website
 	goals   map[int64]catalogue.Goal // of the account
 	learned *catalogue.Prior         // that the catalogue has; nil: none
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
@@ -58,8 +62,8 @@ type Question struct {
 	Subject schema.Subject
 	GoalID  int64        // the goal whose events count; 0: those of all goals count
 	Metric  query.Metric // on which variations are compared
-	// Expression is the metric of a request that writes one; nil: Metric and GoalID say what is compared. The ranges of
-	// ages are in its quantities, and ConversionWindow is the longest one.
+	// Expression is a declared metric, or that of a request that writes one; nil: Metric and GoalID say what is
+	// compared. The ranges of ages are in its quantities, and ConversionWindow is the longest one.
 	Expression        *metric.Metric
 	Split             *metric.Field // text by whose values the metric is split; nil: it is not
 	SplitTop          int           // number of values with rows of their own
@@ -151,6 +155,9 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if err := p.Filters.ResolveDates(zone); err != nil {
 		return nil, err
 	}
+	if p.asksDeclared() {
+		return p, p.setPrimaryMetric()
+	}
 	if p.Expression != nil {
 		declared.PrimaryGoalID = 0 // the expression names its goals
 	}
@@ -168,12 +175,14 @@ func (p *Plan) setSubject(r query.Request, owned *catalogue.AccountResources) (c
 		if !known || !isOfWebsite(r, campaign.WebsiteID) {
 			return none, &query.NotFoundError{Kind: "campaign", ID: r.SubjectID}
 		}
+		p.terms = owned.TermsOf(campaign.WebsiteID)
 		return p.setCampaign(&campaign), nil
 	}
 	widget, known := owned.Widgets[r.SubjectID]
 	if !known || !isOfWebsite(r, widget.WebsiteID) {
 		return none, &query.NotFoundError{Kind: "widget", ID: r.SubjectID}
 	}
+	p.terms = owned.TermsOf(widget.WebsiteID)
 	if r.Operation == query.WidgetResults {
 		p.setWidget(&widget)
 		return none, nil
@@ -209,7 +218,7 @@ func (p *Plan) setCampaign(campaign *catalogue.LiveCampaign) catalogue.Plan {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
 	p.setControlAndShares(campaign.ControlShare, campaign.ShareHistory[0])
-	declared := campaign.DeclaredPlan(p.goalByID)
+	declared := campaign.DeclaredPlan(p.terms)
 	p.setDeclared(declared, p.ExpectedShares)
 	return declared
 }
@@ -231,13 +240,10 @@ func (p *Plan) setExperiment(widget *catalogue.LiveWidget, experiment *catalogue
 	p.history = widget.PlanHistory[experiment.ID]
 	p.Variations = widgetVariations(experiment.Variations)
 	p.setControlAndShares(experiment.ControlShare, widget.ShareHistory[experiment.ID])
-	declared := experiment.DeclaredPlan(widget.PrimaryGoalID, p.goalByID)
+	declared := experiment.DeclaredPlan(widget.PrimaryGoalID, p.terms)
 	p.setDeclared(declared, p.ExpectedShares)
 	return declared
 }
-
-// goalByID returns a goal of the account; the zero value: it has no such goal.
-func (p *Plan) goalByID(id int64) catalogue.Goal { return p.goals[id] }
 
 // setGoal sets the goal, that of the request or else the primary one, with its window and its cap. limit is the cap of
 // the request; nil: that of the goal.
@@ -310,9 +316,9 @@ func (q *Question) WindowEnd() time.Time { return cmp.Or(q.Filters.To, openTo) }
 
 // Declared has the catalogue's declarations for the conclusion of a subject.
 type Declared struct {
-	Metric           query.Metric
-	GoalID           int64       // 0: all goals count
-	Cap              *schema.Cap // nil: none
+	Metric           query.Metric // of a declared one, the text that identifies it
+	GoalID           int64        // 0: all goals count
+	Cap              *schema.Cap  // nil: none
 	ConversionWindow schema.ConversionWindow
 	Superseded       []string // fields whose declaration has changed since the first view
 	Secondary        []Secondary
@@ -353,31 +359,36 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 		}
 	}
 
-	// The primary metric, and the roles of the goals. The default margin of a guardrail is the minimum effect.
-	metric := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
+	// The primary metric, and the metrics with another role. The default margin of a guardrail is the minimum effect.
+	primary := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
 	if p.Subject.ExperimentID != 0 {
-		metric = cmp.Or(query.ExperimentMetric[d.PrimaryMetric], query.Metric(d.PrimaryMetric))
+		primary = cmp.Or(query.ExperimentMetric[d.PrimaryMetric], query.Metric(d.PrimaryMetric))
 	}
 	p.Declared = Declared{
-		Metric: metric, GoalID: d.PrimaryGoalID, Cap: d.ValueCap, ConversionWindow: d.ConversionWindow.ValueOrNone(),
+		Metric: primary, GoalID: d.PrimaryGoalID, Cap: d.ValueCap, ConversionWindow: d.ConversionWindow.ValueOrNone(),
 		MinDays: *cmp.Or(d.MinDays, new(catalogue.DefaultMinDays)), Questions: d.Questions, plan: d,
 	}
 	goals := *cmp.Or(d.Goals, &catalogue.Goals{})
 	for _, g := range goals.Secondary {
+		of := query.Metric(g.Metric)
 		p.Declared.Secondary = append(p.Declared.Secondary, Secondary{
-			GoalWindow{g.GoalID, g.Window.ValueOrNone()}, query.Metric(g.Metric), g.Direction == catalogue.Down,
+			newMeasure(g.GoalID, of, g.Window), of, g.Direction == catalogue.Down,
 		})
 	}
 	for _, g := range goals.Guardrails {
-		of := stats.Margin{Relative: g.Margin / 100, Absolute: g.AbsoluteMargin, Down: g.Direction == catalogue.Down}
+		isDown := g.Direction == catalogue.Down
+		margin := stats.Margin{Relative: g.Margin / 100, Absolute: g.AbsoluteMargin, Down: isDown}
 		if g.Margin == 0 && g.AbsoluteMargin == 0 {
-			of.Relative = d.MDE / 100
+			margin.Relative = d.MDE / 100
 		}
-		goal := GoalWindow{g.GoalID, g.Window.ValueOrNone()}
-		p.Declared.Guardrails = append(p.Declared.Guardrails, Guardrail{goal, query.Metric(g.Metric), of})
+		of := query.Metric(g.Metric)
+		p.Declared.Guardrails = append(p.Declared.Guardrails, Guardrail{newMeasure(g.GoalID, of, g.Window), of, margin})
 	}
 	if p.Asked.Metric == "" {
-		p.Metric = metric
+		p.Metric = primary
+		if primary.Expression() != nil { // which names its goals, and does not suit another one
+			p.Metric = query.GoalConversionRate
+		}
 	}
 
 	// Multi-exposed visitors are excluded if the expected shares are equal. With unequal shares, that would bias the
@@ -419,7 +430,10 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 		asOf.Cap = first.ValueCap
 	}
 	asOf.ConversionWindow = asOf.WindowOf(asOf.GoalID)
-	if asOf.Written != nil { // the windows of its quantities are those of the plan in force
+	switch {
+	case asOf.asksDeclared():
+		_ = asOf.setPrimaryMetric() // its faults were found when the plan was made
+	case asOf.Written != nil: // the windows of its quantities are those of the plan in force
 		asOf.Expression = asOf.Written
 		_ = asOf.resolveExpression() // its faults were found when the plan was made
 	}
@@ -429,12 +443,12 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 // IsDeclared reports whether the report is about the declared goal, metric and cap. Only such a report has a
 // conclusion. Filters of visitors may restrict it.
 func (p *Plan) IsDeclared() bool {
-	hasOtherMetric := p.Expression != nil || p.Filters.GoalValue != nil || p.Filters.ZScore != 0
-	if !p.Rules.Compare || hasOtherMetric {
+	isPart := p.Filters.GoalValue != nil || p.Filters.ZScore != 0 || p.Split != nil
+	if !p.Rules.Compare || isPart {
 		return false
 	}
-	isOfGoal := p.GoalID == p.Declared.GoalID && p.ConversionWindow == p.Declared.ConversionWindow
-	return isOfGoal && p.Metric == p.Declared.Metric && p.Cap.Equal(p.Declared.Cap)
+	isOfMetric := p.Measure() == p.Declared.PrimaryMeasure() && p.Metric == p.Declared.Metric
+	return isOfMetric && p.Cap.Equal(p.Declared.Cap)
 }
 
 // OfAllVisitors reports whether the question is about all visitors up to the end of its window.
@@ -444,21 +458,16 @@ func (q *Question) OfAllVisitors() bool {
 
 // DeclaredPlan returns the plan of the daily series of the declared question.
 func (p *Plan) DeclaredPlan() *Plan {
-	declared := *p
-	declared.GoalID = p.Declared.GoalID
-	declared.Metric = p.Declared.Metric
-	declared.Expression = nil
-	declared.Split = nil
+	asked := *p
+	asked.Asked.Cap = nil
+	asked.Asked.ConversionWindow = nil
+	declared := asked.AboutMeasure(p.Declared.PrimaryMeasure()).WithMetric(p.Declared.Metric)
 	declared.Cap = p.Declared.Cap
-	declared.ConversionWindow = p.Declared.ConversionWindow
 	declared.Filters = query.Filters{}
-	declared.Dimension = ""
 	declared.Interval = query.Daily
 	declared.Crossings = true
 	declared.Timing = OnFirstView
-	declared.Asked.Cap = nil
-	declared.Asked.ConversionWindow = nil
-	return &declared
+	return declared
 }
 
 // DeclaredReport returns the plan of the report about the declared question.
@@ -594,51 +603,72 @@ func PeriodAt(periods []SharePeriod, at time.Time) int {
 	return i
 }
 
-// GoalWindow is a goal whose events count within a conversion window; 0: those of all goals.
-type GoalWindow struct {
-	GoalID int64
-	Window schema.ConversionWindow
+// Measure is what sums over visitors measure: the events of a goal within a conversion window, or the quantities of a
+// metric. All metrics of a goal with a name are made of the same sums.
+type Measure struct {
+	GoalID     int64 // 0: all goals, or those that the metric names
+	Window     schema.ConversionWindow
+	Expression string // the text that identifies a metric without a name; empty: the events of the goal
+}
+
+// newMeasure returns the measure of a metric, of a goal if it has a name.
+func newMeasure(goal int64, of query.Metric, window *schema.ConversionWindow) Measure {
+	if of.Expression() != nil {
+		return Measure{Window: window.ValueOrNone(), Expression: string(of)}
+	}
+	return Measure{GoalID: goal, Window: window.ValueOrNone()}
 }
 
 // Secondary is a metric of a goal that should improve but does not decide.
 type Secondary struct {
-	GoalWindow
+	Measure
 	Metric query.Metric
 	Down   bool // lower values are good
 }
 
 // Guardrail is a metric of a goal that must not be harmed.
 type Guardrail struct {
-	GoalWindow
+	Measure
 	Metric query.Metric
 	stats.Margin
 }
 
-// AboutGoal returns the plan of the report about another goal, without breakdown and series. Goal 0 means that all
-// goals count. A cap of the request applies to all goals; otherwise each goal has its own. The plan as of the first
-// view may refer to a goal that was removed from the catalogue. The name of such a goal is its number.
-func (p *Plan) AboutGoal(of GoalWindow) *Plan {
+// AboutMeasure returns the plan of the report about another measure, without breakdown and series. A cap of the request
+// applies to all measures; otherwise each has its own. The plan as of the first view may refer to a goal that was
+// removed from the catalogue. The name of such a goal is its number.
+func (p *Plan) AboutMeasure(of Measure) *Plan {
 	about := *p
-	goal := of.GoalID
-	about.GoalID = goal
-	about.GoalName = ""
-	about.Expression = nil
 	about.Split = nil
-	about.Cap = p.Asked.Cap
 	about.Dimension = ""
 	about.Interval = ""
-	about.ConversionWindow = of.Window
-	if goal != 0 {
-		about.GoalName = fmt.Sprint("goal ", goal)
-	}
-	if g, known := p.FindGoal(goal); known {
-		about.GoalName = g.Name
-		about.Cap = cmp.Or(p.Asked.Cap, g.ValueCap)
-	}
-	if goal == p.Declared.GoalID {
-		about.Cap = cmp.Or(p.Asked.Cap, p.Declared.Cap)
-	}
+	about.setMeasure(of)
 	return &about
+}
+
+// setMeasure makes the plan one about a measure.
+func (p *Plan) setMeasure(of Measure) {
+	p.GoalID = of.GoalID
+	p.ConversionWindow = of.Window
+	p.Expression = nil
+	p.Written = nil
+	p.MetricName = ""
+	p.Cap = p.Asked.Cap
+	if of.Expression != "" {
+		p.setDeclaredMetric(query.Metric(of.Expression))
+	}
+	p.GoalName = ""
+	if p.GoalID != 0 {
+		p.GoalName = fmt.Sprint("goal ", p.GoalID)
+	}
+	if g, known := p.FindGoal(p.GoalID); known {
+		p.GoalName = g.Name
+		if p.Expression == nil {
+			p.Cap = cmp.Or(p.Asked.Cap, g.ValueCap)
+		}
+	}
+	if of == p.Declared.PrimaryMeasure() {
+		p.Cap = cmp.Or(p.Asked.Cap, p.Declared.Cap)
+	}
 }
 
 // FindGoal returns a goal of the website of the subject.
@@ -647,32 +677,58 @@ func (p *Plan) FindGoal(id int64) (catalogue.Goal, bool) {
 	return goal, known && goal.WebsiteID == p.Subject.WebsiteID
 }
 
-// PrimaryGoal returns the primary goal with its window.
-func (d *Declared) PrimaryGoal() GoalWindow { return GoalWindow{d.GoalID, d.ConversionWindow} }
+// PrimaryMeasure returns the measure of the primary metric.
+func (d *Declared) PrimaryMeasure() Measure {
+	return newMeasure(d.GoalID, d.Metric, &d.ConversionWindow)
+}
 
-// AllGoals returns the declared goals with their windows, in order.
-func (d *Declared) AllGoals() []GoalWindow {
-	goals := []GoalWindow{d.PrimaryGoal()}
+// AllMeasures returns the measures of the metrics with a role, in order.
+func (d *Declared) AllMeasures() []Measure {
+	all := []Measure{d.PrimaryMeasure()}
 	for _, g := range d.Guardrails {
-		goals = append(goals, g.GoalWindow)
+		all = append(all, g.Measure)
 	}
 	for _, g := range d.Secondary {
-		goals = append(goals, g.GoalWindow)
+		all = append(all, g.Measure)
 	}
-	return SortedGoals(goals)
+	return SortedMeasures(all)
 }
 
-// SortedGoals returns goals in order, each once.
-func SortedGoals(goals []GoalWindow) []GoalWindow {
-	slices.SortFunc(goals, func(a, b GoalWindow) int {
+// SortedMeasures returns measures in order, each once.
+func SortedMeasures(all []Measure) []Measure {
+	slices.SortFunc(all, func(a, b Measure) int {
 		return cmp.Or(cmp.Compare(a.GoalID, b.GoalID), cmp.Compare(a.Window.From, b.Window.From),
-			cmp.Compare(a.Window.To, b.Window.To), cmp.Compare(a.Window.Settle, b.Window.Settle))
+			cmp.Compare(a.Window.To, b.Window.To), cmp.Compare(a.Window.Settle, b.Window.Settle),
+			cmp.Compare(a.Expression, b.Expression))
 	})
-	return slices.Compact(goals)
+	return slices.Compact(all)
 }
 
-// Goal returns the goal of the question, with its window.
-func (q *Question) Goal() GoalWindow { return GoalWindow{q.GoalID, q.ConversionWindow} }
+// Measure returns what the question measures.
+func (q *Question) Measure() Measure {
+	if q.Expression != nil {
+		return Measure{Window: q.ConversionWindow, Expression: q.Expression.WithGoalIDs().String()}
+	}
+	return Measure{GoalID: q.GoalID, Window: q.ConversionWindow}
+}
+
+// GoalIDs returns the goals whose events the question counts; none: all goals.
+func (q *Question) GoalIDs() []int64 {
+	ids := []int64{}
+	if q.Expression == nil {
+		if q.GoalID != 0 {
+			ids = append(ids, q.GoalID)
+		}
+		return ids
+	}
+	goals, all := q.Expression.ReadGoals()
+	for _, goal := range goals {
+		if !all {
+			ids = append(ids, goal.ID)
+		}
+	}
+	return ids
+}
 
 // WithMetric returns the plan with another metric.
 func (p *Plan) WithMetric(m query.Metric) *Plan {

@@ -73,7 +73,8 @@ const (
 	DefaultCurveDays = 14
 )
 
-// Metric is a metric on which variations are compared.
+// Metric is a metric on which variations are compared: a name, or the text that identifies a declared metric, see
+// catalogue.DeclaredMetric.
 type Metric string
 
 // The metrics. All except AverageValue are per visitor. A rate is a share of the visitors.
@@ -90,7 +91,25 @@ const (
 
 // IsRate reports whether a metric is a share of the visitors.
 func (m Metric) IsRate() bool {
+	if of := m.Expression(); of != nil {
+		return of.Kind() == metric.Rate
+	}
 	return m == GoalConversionRate || m == ConversionRate || m == CompletionRate
+}
+
+// Expression returns the metric that the text of a declared metric writes; nil: the metric has a name. It does not know
+// the keys of the goals.
+func (m Metric) Expression() *metric.Metric {
+	if m == "" || slices.ContainsFunc(metric.Aliases, func(a metric.Alias) bool { return a.Name == string(m) }) {
+		return nil
+	}
+	of, err := metric.Parse(string(m), &metric.Names{
+		AcceptsUnknownGoals: true, AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
+	})
+	if err != nil { // no such text is declared
+		return nil
+	}
+	return of
 }
 
 // Comparable has the metrics that a request may compare, by operation.

@@ -227,11 +227,15 @@ func (d *decider) harmDecision(treatment int) *Decision {
 // guardrailName returns the metric and the goal of a guardrail.
 func (d *decider) guardrailName(i int) string {
 	g := d.plan.Declared.Guardrails[i]
+	about := d.plan.AboutMeasure(g.Measure)
+	if about.Expression != nil {
+		return nameOfExpression(about)
+	}
 	name := metrics[g.Metric].name
 	if goal, known := d.plan.FindGoal(g.GoalID); known {
 		name += " of " + goal.Name
 	}
-	return name + newAgeRange(d.plan.AboutGoal(g.GoalWindow)).afterName()
+	return name + newAgeRange(about).afterName()
 }
 
 func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionReason {

@@ -93,21 +93,30 @@ func HasEvidence(p *plan.Plan) bool {
 // hasRole reports whether the metric of a report has looks of its own: it is the primary one, a secondary one or a
 // guardrail.
 func hasRole(p *plan.Plan) bool {
-	if p.Expression != nil || p.Filters.GoalValue != nil {
+	if p.Split != nil || p.Filters.GoalValue != nil {
 		return false
 	}
 	return slices.ContainsFunc(declaredRoles(p), func(of roleOf) bool {
-		return of.GoalWindow == p.Goal() && of.metric == p.Metric
+		return of.Measure == p.Measure() && of.metric == p.Metric
 	})
 }
 
 // NamedMetrics returns the canonical texts of the metrics that have a name, in the order of their price: the primary
-// metric, guardrails, secondary metrics, then those of each goal in the order in which the goals appeared.
+// metric, guardrails, secondary metrics, the other declared metrics, then those of each goal in the order in which the
+// goals appeared.
 func NamedMetrics(p *plan.Plan, appeared []string) (texts []string) {
-	add := func(of query.Metric, goal int64) {
-		if m, known := metric.NewAlias(string(of), goalOf(goal)); known && !slices.Contains(texts, m.String()) {
-			texts = append(texts, m.String())
+	addText := func(text string) {
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
+	}
+	add := func(of query.Metric, goal int64) {
+		if m, known := metric.NewAlias(string(of), goalOf(goal)); known {
+			addText(m.String())
+			return
+		}
+		about := p.AboutMeasure(plan.Measure{Expression: string(of)})
+		addText(about.Written.WithGoalIDs().String())
 	}
 	d := &p.Declared
 	add(d.Metric, d.GoalID)
@@ -116,6 +125,9 @@ func NamedMetrics(p *plan.Plan, appeared []string) (texts []string) {
 	}
 	for _, g := range d.Secondary {
 		add(g.Metric, g.GoalID)
+	}
+	for _, m := range p.DeclaredMetrics() {
+		addText(m.Written.WithGoalIDs().String())
 	}
 	for _, id := range appeared {
 		goal, _ := strconv.ParseInt(id, 10, 64) // it was formatted
@@ -134,7 +146,7 @@ func DeclaredQuestions(p *plan.Plan) (declared []metric.Ask) {
 		if err != nil { // a goal was removed since
 			continue
 		}
-		ask.Metric = withoutKeys(ask.Metric)
+		ask.Metric = ask.Metric.WithGoalIDs()
 		declared = append(declared, *ask)
 	}
 	return declared
@@ -202,7 +214,7 @@ func visitorsOf(p *plan.Plan) *metric.Condition {
 func questionOf(p *plan.Plan, first time.Time) *metric.Question {
 	q := &metric.Question{Visitors: visitorsOf(p)}
 	if p.Written != nil {
-		q.Metric = withoutKeys(p.Written)
+		q.Metric = p.Written.WithGoalIDs()
 	} else {
 		q.Metric, _ = metric.NewAlias(string(p.Metric), goalOf(p.GoalID))
 	}
@@ -223,21 +235,6 @@ func questionOf(p *plan.Plan, first time.Time) *metric.Question {
 		q.ToDay = day(to)
 	}
 	return q
-}
-
-// withoutKeys returns a metric whose goals have only their ids, which is how named metrics are compared with it.
-func withoutKeys(m *metric.Metric) *metric.Metric {
-	plain := m.WithCondition(nil) // a copy
-	for _, q := range plain.Quantities() {
-		for i := range q.Steps {
-			goals := slices.Clone(q.Steps[i].Goals)
-			for k := range goals {
-				goals[k].Key = ""
-			}
-			q.Steps[i].Goals = goals
-		}
-	}
-	return plain
 }
 
 // weightOfHours is the weight of the hour of a date among the 24 hours of its day.

@@ -55,7 +55,7 @@ func newLookCounts(of *moments.Moments) *LookCounts {
 
 // GoalFigures are the counts of a goal.
 type GoalFigures struct {
-	plan.GoalWindow
+	plan.Measure
 	Variations []Counts // in the order of the report
 }
 
@@ -87,7 +87,7 @@ func (r *Report) ScorecardFigures() *Figures {
 		if !known {
 			at = len(found.Goals)
 			goals[row.sums] = at
-			of := GoalFigures{GoalWindow: row.plan.Goal()}
+			of := GoalFigures{Measure: row.plan.Measure()}
 			for i := range row.result.Variations {
 				of.Variations = append(of.Variations, row.result.Variations[i].Counts)
 			}

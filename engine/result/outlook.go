@@ -147,7 +147,7 @@ func (e *PlanEstimate) InWords(mde float64) string {
 // Outlook says what experiments of several lengths would find, and what that is worth.
 type Outlook struct {
 	WebsiteID        int64          `json:"websiteId"`
-	Goal             GoalName       `json:"goal"`
+	Goal             *GoalName      `json:"goal"` // null: the metric names its goals
 	Metric           query.Metric   `json:"metric"`
 	Currency         string         `json:"currency,omitempty"` // of the website; empty: not declared
 	Rules            OutlookRules   `json:"rules"`
@@ -214,12 +214,15 @@ const daysOfWeek = 7
 // Bayesian campaign could have, in per cent.
 func NewOutlook(p *plan.Plan, t *Traffic, given int, pool *worth.Pool, priors []catalogue.Prior) *Outlook {
 	o := &Outlook{
-		WebsiteID: p.Subject.WebsiteID, Goal: GoalName{p.GoalID, p.GoalName}, Metric: p.Metric, Currency: p.Currency,
+		WebsiteID: p.Subject.WebsiteID, Metric: p.Metric, Currency: p.Currency,
 		Rules: OutlookRules{
 			Methodology: p.Rules.Methodology, SignificanceLevel: p.Rules.SignificanceLevel, Power: p.Rules.Power,
 			MDE: p.Rules.MDE,
 		},
 		Weeks: []WeeksOutlook{},
+	}
+	if p.Expression == nil {
+		o.Goal = &GoalName{p.GoalID, p.GoalName}
 	}
 	for _, share := range p.ExpectedShares {
 		const percent, rounding = 100, 1e6
@@ -344,7 +347,7 @@ func (o *Outlook) setSentences(pool *worth.Pool) {
 	for i := range o.Priors {
 		say("With %s.", o.Priors[i].Text)
 	}
-	say("%s", pool.Summary.InWords(metrics[o.Metric].name, "campaign"))
+	say("%s", pool.Summary.InWords(nameOfMetric(o.Metric), "campaign"))
 }
 
 // trafficInWords returns sentences about the visitors of an outlook.
@@ -357,10 +360,10 @@ func (o *Outlook) trafficInWords() []string {
 		known = wording.FormatValue(*o.Baseline, o.baseline.Interval, o.Metric.IsRate())
 	}
 	first := fmt.Sprintf("%s visitors a day are given; %s in control is that of %s: %s.", daily,
-		metrics[o.Metric].name, basis, known)
+		nameOfMetric(o.Metric), basis, known)
 	if of.From != nil {
 		first = fmt.Sprintf("%s visitors a day, as in %s, from %s to %s; %s in control: %s.", daily, basis,
-			of.From.Format(time.DateOnly), of.To.AddDate(0, 0, -1).Format(time.DateOnly), metrics[o.Metric].name, known)
+			of.From.Format(time.DateOnly), of.To.AddDate(0, 0, -1).Format(time.DateOnly), nameOfMetric(o.Metric), known)
 	}
 	said := []string{first}
 	if of.Of == worth.Tested {

@@ -13,7 +13,7 @@ import (
 	"lifthouse/stats"
 )
 
-// Question is what a request asks in the language of metrics.
+// Question is what a report answers in the language of metrics.
 type Question struct {
 	Metric   string      `json:"metric,omitempty"`   // canonical text; empty: compareMetric says what is compared
 	Name     string      `json:"name,omitempty"`     // of the metric, such as Shoes revenue per visitor
@@ -22,15 +22,16 @@ type Question struct {
 	Words    string      `json:"words"`              // the question in words
 }
 
-// newQuestion returns what the request of a plan asks; nil: it writes neither a metric nor a condition.
+// newQuestion returns what the report of a plan answers; nil: it is about a metric with a name, of visitors without a
+// condition.
 func newQuestion(p *plan.Plan) *Question {
 	if p.Expression == nil && p.Filters.Visitors == nil {
 		return nil
 	}
-	q := &Question{Metric: p.Asked.Expression}
-	q.Words = MetricInWords(p.Metric)
+	q := &Question{Words: strings.TrimPrefix(metrics[p.Metric].name, "the ")}
 	if p.Expression != nil {
-		q.Name = p.Expression.ShortName()
+		q.Metric = p.Written.String()
+		q.Name = nameOfExpression(p)
 		q.Unit = p.Expression.Unit()
 		q.Words = p.Expression.FullText()
 	}
@@ -41,7 +42,7 @@ func newQuestion(p *plan.Plan) *Question {
 	return q
 }
 
-// MetricResult is the metric of a request for one variation.
+// MetricResult is an expression for one variation.
 type MetricResult struct {
 	stats.Estimate
 	Visitors    int64 `json:"visitors"`              // whose quantity is not 0; of the denominator of a nested ratio

@@ -35,7 +35,7 @@ func (j *sliceResult) checkReturns(p *plan.Plan, a *looks.Analysis) {
 		}
 		j.Checks.Returns = append(j.Checks.Returns, check)
 		j.Checks.addWarning(WarningReturns, "%s: %s If that is not what the variation should change, find out why; "+
-			"settle: %dd of the goal makes looks wait from the start", MetricInWords(of.Plan.Metric),
+			"settle: %dd of the goal makes looks wait from the start", strings.TrimPrefix(nameIn(of.Plan), "the "),
 			lowerOrders(check.Text), of.Settle/(24*time.Hour))
 	}
 }

@@ -14,10 +14,11 @@ import (
 	"lifthouse/stats"
 )
 
-// ScorecardRow compares the variations on one metric of one goal.
+// ScorecardRow compares the variations on one metric of one goal, or on a declared metric.
 type ScorecardRow struct {
-	Goal             *GoalName            `json:"goal"` // null: all goals count
+	Goal             *GoalName            `json:"goal"` // null: all goals count, or those that the metric names
 	Metric           query.Metric         `json:"metric"`
+	Name             string               `json:"name,omitempty"`             // of a declared metric
 	ConversionWindow *AgeRange            `json:"conversionWindow,omitempty"` // nil: none
 	Role             Role                 `json:"role"`
 	Direction        string               `json:"direction"` // up or down: the good direction
@@ -60,15 +61,15 @@ type ScorecardVariation struct {
 	lookLift *float64 // at the last look
 }
 
-// GoalRows are the rows of a report about one goal.
-type GoalRows struct {
-	Plan *plan.Plan // see plan.Plan.AboutGoal
+// MeasureRows are the rows of a report about one goal.
+type MeasureRows struct {
+	Plan *plan.Plan // see plan.Plan.AboutMeasure
 	Rows *moments.Rows
 }
 
-// roleOf is a metric of a goal with a role in the declaration.
+// roleOf is a metric with a role in the declaration.
 type roleOf struct {
-	plan.GoalWindow
+	plan.Measure
 	metric               query.Metric
 	role                 Role
 	down                 bool // less is better
@@ -78,12 +79,12 @@ type roleOf struct {
 // declaredRoles returns the metrics with a role: the primary metric, the guardrails and the secondary metrics.
 func declaredRoles(p *plan.Plan) []roleOf {
 	d := &p.Declared
-	all := []roleOf{{d.PrimaryGoal(), d.Metric, RolePrimary, false, -1, -1}}
+	all := []roleOf{{d.PrimaryMeasure(), d.Metric, RolePrimary, false, -1, -1}}
 	for i, g := range d.Guardrails {
-		all = append(all, roleOf{g.GoalWindow, g.Metric, RoleGuardrail, g.Down, i, -1})
+		all = append(all, roleOf{g.Measure, g.Metric, RoleGuardrail, g.Down, i, -1})
 	}
 	for i, g := range d.Secondary {
-		all = append(all, roleOf{g.GoalWindow, g.Metric, RoleSecondary, g.Down, -1, i})
+		all = append(all, roleOf{g.Measure, g.Metric, RoleSecondary, g.Down, -1, i})
 	}
 	return all
 }
@@ -92,11 +93,11 @@ func declaredRoles(p *plan.Plan) []roleOf {
 // metric only; the metrics with a role; and that of the report.
 func metricsOf(p *plan.Plan, goal *plan.Plan, declared []roleOf) []query.Metric {
 	metrics := slices.Clone(query.GoalMetrics)
-	if goal.ConversionWindow != p.WindowOf(goal.GoalID) {
+	if goal.Expression != nil || goal.ConversionWindow != p.WindowOf(goal.GoalID) {
 		metrics = nil
 	}
-	for _, d := range append([]roleOf{{GoalWindow: p.Goal(), metric: p.Metric}}, declared...) {
-		if goal.Goal() == d.GoalWindow && !slices.Contains(metrics, d.metric) {
+	for _, d := range append([]roleOf{{Measure: p.Measure(), metric: p.Metric}}, declared...) {
+		if goal.Measure() == d.Measure && !slices.Contains(metrics, d.metric) {
 			metrics = append(metrics, d.metric)
 		}
 	}
@@ -111,7 +112,7 @@ func newScorecardRow(goal *plan.Plan, metric query.Metric, declared []roleOf) *S
 		plan: goal.WithMetric(metric), guardrail: -1, secondary: -1,
 	}
 	for _, d := range declared {
-		if d.GoalWindow != goal.Goal() || d.metric != metric {
+		if d.Measure != goal.Measure() || d.metric != metric {
 			continue
 		}
 		r.Role, r.Direction = d.role, catalogue.Up
@@ -121,7 +122,10 @@ func newScorecardRow(goal *plan.Plan, metric query.Metric, declared []roleOf) *S
 		r.guardrail, r.secondary = max(r.guardrail, d.guardrail), max(r.secondary, d.secondary)
 	}
 	r.ConversionWindow = newAgeRange(r.plan)
-	if r.plan.GoalID != 0 {
+	switch {
+	case r.plan.Expression != nil: // it names its goals
+		r.Name = nameOfExpression(r.plan)
+	case r.plan.GoalID != 0:
 		r.Goal = &GoalName{r.plan.GoalID, r.plan.GoalName}
 	}
 	return r
@@ -129,11 +133,11 @@ func newScorecardRow(goal *plan.Plan, metric query.Metric, declared []roleOf) *S
 
 // newScorecard returns a row for each metric of a goal that has events or is the goal of the report, and for each
 // metric with a role, in the order of the roles and of the goals.
-func newScorecard(p *plan.Plan, goals []GoalRows) (rows []*ScorecardRow) {
+func newScorecard(p *plan.Plan, goals []MeasureRows) (rows []*ScorecardRow) {
 	declared := declaredRoles(p)
 	for _, g := range goals {
 		sums := sumRows(g.Rows.Whole, g.Plan)
-		isShown := g.Plan.Goal() == p.Goal()
+		isShown := g.Plan.Measure() == p.Measure()
 		for _, m := range sums.counted {
 			isShown = isShown || m.GoalsReached() > 0
 		}
@@ -164,13 +168,24 @@ func (r *ScorecardRow) compareVariations() {
 		}
 		r.Variations = append(r.Variations, ScorecardVariation{
 			ID: v.ID, Name: v.Name, Control: v.Control,
-			Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison,
+			Estimate: r.estimateOf(v), Comparison: v.Comparison,
 		})
 	}
 }
 
-// MetricInWords returns the names of the row's metric and goal.
+// estimateOf returns the value of the row's metric for a variation.
+func (r *ScorecardRow) estimateOf(v *VariationResults) Estimate {
+	if v.Metric != nil {
+		return v.Metric.Estimate
+	}
+	return v.Metrics.EstimateOf(r.Metric)
+}
+
+// MetricInWords returns the names of the row's metric and goal, or of a declared metric.
 func (r *ScorecardRow) MetricInWords() string {
+	if r.Name != "" {
+		return r.Name
+	}
 	if r.Goal == nil {
 		return MetricInWords(r.Metric) + " of all goals" + r.ConversionWindow.afterName()
 	}
@@ -185,7 +200,7 @@ func (r *ScorecardRow) IsEmpty() bool {
 
 // AddScorecard adds the scorecard to a report, and what only a report with a scorecard has. a has the results of the
 // looks; nil: there are none.
-func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
+func (r *Report) AddScorecard(p *plan.Plan, goals []MeasureRows, a *looks.Analysis) {
 	r.Scorecard = newScorecard(p, goals)
 	r.WorthReason = whyNoWorth(p, a)
 	for _, row := range r.Scorecard {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/wording"
@@ -57,7 +58,7 @@ func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 	return stats.VerdictInconclusive
 }
 
-// metrics has the name of each metric in texts, and what it counts in a month. The units of money follow its currency.
+// metrics has the name of each metric with a name in texts, and what it counts in a month.
 var metrics = map[query.Metric]struct{ name, month string }{
 	query.GoalConversionRate:   {"the goal conversion rate", "converted visitors"},
 	query.ConversionRate:       {"the conversion rate", "visitors with a conversion"},
@@ -69,20 +70,53 @@ var metrics = map[query.Metric]struct{ name, month string }{
 	query.ExtraValuePerVisitor: {"extra value per visitor", "of extra value"},
 }
 
-// nameIn returns the name of the compared metric of a plan in a sentence, with its conversion window.
-func nameIn(p *plan.Plan) string { return metrics[p.Metric].name + newAgeRange(p).afterName() }
+// nameIn returns the name of the compared metric of a plan in a sentence, with its conversion window. That of an
+// expression is in its text.
+func nameIn(p *plan.Plan) string {
+	if p.Expression != nil {
+		return nameOfExpression(p)
+	}
+	return metrics[p.Metric].name + newAgeRange(p).afterName()
+}
+
+// nameOfExpression returns the name of a declared metric, or else one that says what the expression measures.
+func nameOfExpression(p *plan.Plan) string { return cmp.Or(p.MetricName, p.Expression.ShortName()) }
+
+// nameOfMetric returns the name of a metric in a sentence. That of a declared metric, whose plan is not known, says
+// what it measures.
+func nameOfMetric(m query.Metric) string {
+	if of := m.Expression(); of != nil {
+		return of.ShortName()
+	}
+	return metrics[m].name
+}
+
+// monthOf returns what a metric counts in a month. The units of money follow its currency.
+func monthOf(m query.Metric) string {
+	of := m.Expression()
+	switch {
+	case of == nil:
+		return metrics[m].month
+	case of.Kind() == metric.Money:
+		return metrics[query.ValuePerVisitor].month
+	case of.Kind() == metric.Rate:
+		return "visitors"
+	default:
+		return ""
+	}
+}
 
 // MetricInWords returns the name of a metric in texts.
-func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metrics[m].name, "the ") }
+func MetricInWords(m query.Metric) string { return strings.TrimPrefix(nameOfMetric(m), "the ") }
 
 // EstimateOf returns the estimate of a metric.
-func (m *Metrics) EstimateOf(metric query.Metric) Estimate {
+func (m *Metrics) EstimateOf(of query.Metric) Estimate {
 	return *cmp.Or(map[query.Metric]*Estimate{
 		query.GoalConversionRate: &m.GoalConversionRate, query.ConversionRate: &m.ConversionRate,
 		query.CompletionRate: &m.CompletionRate, query.GoalsPerVisitor: &m.GoalsPerVisitor,
 		query.ValuePerVisitor: &m.ValuePerVisitor, query.ProfitPerVisitor: &m.ProfitPerVisitor,
 		query.ExtraValuePerVisitor: &m.ExtraValuePerVisitor,
-	}[metric], &m.AverageValue)
+	}[of], &m.AverageValue)
 }
 
 //go:embed next_steps.json

@@ -56,7 +56,7 @@ func NewWorth(of schema.Subject, metric query.Metric, reason stats.Reason, pool 
 	}
 	w := &Worth{
 		Pool: pool.Summary, Currency: currency, Items: []WorthItem{},
-		PoolText: pool.Summary.InWords(metrics[metric].name, "campaign"),
+		PoolText: pool.Summary.InWords(nameOfMetric(metric), "campaign"),
 	}
 	for _, item := range items {
 		if reason != "" {
@@ -97,7 +97,7 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 		}
 		return i
 	}
-	unit := metrics[i.Metric].month
+	unit := monthOf(i.Metric)
 	if strings.HasPrefix(unit, "of ") && currency != "" {
 		unit = currency + " " + unit
 	}
@@ -174,7 +174,7 @@ func ProgrammeInWords(p *worth.Programme) []string {
 		}
 	}
 	pool := effects.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}
-	metric := metrics[p.Metric].name
+	metric := nameOfMetric(p.Metric)
 	if p.Metric == query.ValuePerVisitor { // the representative of several
 		metric = "the primary metric"
 	}

@@ -75,8 +75,8 @@ func (row *experimentRow) setReport(of *result.Report) {
 		row.GoalID = &of.Goal.ID
 		row.Goal = &of.Goal.Name
 	}
-	if of.CompareMetric != nil {
-		row.Metric = textOf(*of.CompareMetric)
+	if len(of.Scorecard) > 0 && of.Scorecard[0].Role == result.RolePrimary {
+		row.Metric = textOf(of.Scorecard[0].Metric)
 	}
 	if d := of.Decision; d != nil {
 		row.Decision = textOf(d.Status)
@@ -235,7 +235,7 @@ func readLooks(ctx context.Context, r *reading, write func(*lookRow) error) erro
 // isSameRow reports whether records are of the same row of the ledger. One of them may not have been recorded when it
 // was computed.
 func isSameRow(a, b *looks.Record) bool {
-	isSameQuestion := a.Declaration == b.Declaration && a.GoalWindow == b.GoalWindow && a.Metric == b.Metric
+	isSameQuestion := a.Declaration == b.Declaration && a.Measure == b.Measure && a.Metric == b.Metric
 	isSameLook := a.Kind == b.Kind && a.Number == b.Number && a.VariationID == b.VariationID
 	return isSameQuestion && isSameLook
 }

@@ -254,7 +254,7 @@ func (r *reading) primaryOf(of schema.Subject, records []looks.Record) looks.Rec
 		return records[max(end, 0)] // an end is of the primary question
 	}
 	p = r.Engine.AsOfFirstView(p)
-	return looks.Record{GoalWindow: p.Declared.PrimaryGoal(), Metric: p.Declared.Metric}
+	return looks.Record{Measure: p.Declared.PrimaryMeasure(), Metric: p.Declared.Metric}
 }
 
 // looksOf returns the rows of each look at a goal and a metric, in the order of the ledger.
@@ -266,7 +266,7 @@ func looksOf(records []looks.Record, primary looks.Record) (all [][]*looks.Recor
 	at := map[look]int{}
 	for i := range records {
 		of := &records[i]
-		if of.Kind != looks.OfLook || of.GoalWindow != primary.GoalWindow || of.Metric != primary.Metric {
+		if of.Kind != looks.OfLook || of.Measure != primary.Measure || of.Metric != primary.Metric {
 			continue
 		}
 		key := look{of.Declaration, of.Number}

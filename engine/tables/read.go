@@ -367,8 +367,8 @@ func segmentRows(key subjectKey, attribute string, of *result.Report) (rows []se
 				subjectKey: key, Attribute: attribute, Segment: segment.Value, VariationID: v.ID,
 				Visitors: v.Visitors, ConvertedVisitors: v.ConvertedVisitors, Value: v.Value.Float(),
 			}
-			if of.CompareMetric != nil {
-				estimate := v.Metrics.EstimateOf(*of.CompareMetric)
+			if of.Compares() {
+				estimate := of.EstimateOf(v)
 				row.Estimate = estimate.Value
 				row.Reason = textOf(estimate.Reason)
 			}

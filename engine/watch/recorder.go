@@ -213,7 +213,7 @@ func isFinal(j *engine.Judgement, now time.Time) bool {
 		return false
 	}
 	longest := time.Duration(0)
-	for _, goal := range j.Plan.Declared.AllGoals() {
+	for _, goal := range j.Plan.Declared.AllMeasures() {
 		longest = max(longest, goal.Window.Maturity())
 	}
 	for _, record := range j.Recorded {

@@ -29,7 +29,7 @@ type PoolKey struct {
 
 // PoolOf returns the pool of the declared question of a plan. Lifts of conversion rate, goals and value have one
 // distribution. A margin moves more than revenue, so profit and extra value have pools of their own, as have the
-// metrics of widgets and the average value, which is not worth anything by itself.
+// metrics of widgets, each declared metric, and the average value, which is not worth anything by itself.
 func PoolOf(p *plan.Plan) PoolKey {
 	return PoolKey{p.Subject.WebsiteID, p.Declared.GoalID, KindOf(p.Declared.Metric)}
 }
@@ -314,7 +314,7 @@ func effectOf(row *looks.LookRow, metric query.Metric) (stats.PooledEffect, mome
 // findNoMonth returns the reason why an effect has no worth a month; empty: there is none.
 func (c *Campaign) findNoMonth(row *looks.LookRow) stats.Reason {
 	switch {
-	case c.Plan.Declared.Metric == query.AverageValue:
+	case isRatio(c.Plan.Declared.Metric):
 		return ReasonNotASum
 	case row.Days < leastDays:
 		return ReasonTooFewDays
@@ -322,6 +322,12 @@ func (c *Campaign) findNoMonth(row *looks.LookRow) stats.Reason {
 		return stats.ReasonNoTraffic
 	}
 	return ""
+}
+
+// isRatio reports whether a metric is the ratio of two sums over visitors, which is worth nothing by itself.
+func isRatio(metric query.Metric) bool {
+	of := metric.Expression()
+	return metric == query.AverageValue || of != nil && of.Denominator != nil
 }
 
 // setMonth sets what an effect makes in a month. A month has

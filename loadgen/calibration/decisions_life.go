@@ -411,7 +411,7 @@ func (t totals) toMoments() moments.Moments {
 }
 
 // storedSteps returns the steps of a goal that the store has at a time, for visitors since a time.
-func (l *life) storedSteps(goal plan.GoalWindow, timing plan.Timing, since, now time.Time) []moments.Step {
+func (l *life) storedSteps(goal plan.Measure, timing plan.Timing, since, now time.Time) []moments.Step {
 	var steps []moments.Step
 	from := dayOf(since)
 	today := dayOf(now)
@@ -445,8 +445,8 @@ func (l *life) newSchedule(now time.Time) *looks.Schedule {
 
 // analyzeLooks returns the findings of the looks, based on what the store has at a time.
 func (l *life) analyzeLooks(now time.Time) *looks.Analysis {
-	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(), l.newSchedule(now), l.recorded, func(since time.Time, goals []plan.GoalWindow, timing plan.Timing) (map[plan.GoalWindow][]moments.Step, error) {
-		all := map[plan.GoalWindow][]moments.Step{}
+	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(), l.newSchedule(now), l.recorded, func(since time.Time, goals []plan.Measure, timing plan.Timing) (map[plan.Measure][]moments.Step, error) {
+		all := map[plan.Measure][]moments.Step{}
 		for _, goal := range goals {
 			all[goal] = l.storedSteps(goal, timing, since, now)
 		}
@@ -478,7 +478,7 @@ func (l *life) inTheEnd() *looks.Analysis {
 // decisionAt returns the decision of the report at a time.
 func (l *life) decisionAt(now time.Time) *result.Decision {
 	a := l.analyzeLooks(now)
-	rowsOf := func(goal plan.GoalWindow) *moments.Rows {
+	rowsOf := func(goal plan.Measure) *moments.Rows {
 		sums := map[moments.GroupKey]moments.Moments{}
 		for _, s := range l.storedSteps(goal, plan.OnEvent, startOfDay(0), now) {
 			sums[s.GroupKey] = sums[s.GroupKey].Merge(s.Moments)
@@ -489,10 +489,10 @@ func (l *life) decisionAt(now time.Time) *result.Decision {
 		}
 		return found
 	}
-	r := result.New(l.plan, rowsOf(l.plan.Goal()), a)
-	var goals []result.GoalRows
-	for _, goal := range l.plan.Declared.AllGoals() {
-		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(goal), Rows: rowsOf(goal)})
+	r := result.New(l.plan, rowsOf(l.plan.Measure()), a)
+	var goals []result.MeasureRows
+	for _, goal := range l.plan.Declared.AllMeasures() {
+		goals = append(goals, result.MeasureRows{Plan: l.plan.AboutMeasure(goal), Rows: rowsOf(goal)})
 	}
 	r.AddScorecard(l.plan, goals, a)
 	r.Decision = result.Decide(l.plan, a, &r.Slice)

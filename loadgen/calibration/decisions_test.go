@@ -144,7 +144,7 @@ func TestLives(t *testing.T) {
 		must.Equal(t, last.Tau, 3, "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
 		near(t, test.name+" visitors", float64(last.Strata[0].Control.Visitors), test.visitors, 1e-9)
 		var moved float64 // converted visitors of both variations
-		for _, s := range l.storedSteps(plan.GoalWindow{GoalID: goalID}, plan.OnEvent, startOfDay(1), last.RecordedAt) {
+		for _, s := range l.storedSteps(plan.Measure{GoalID: goalID}, plan.OnEvent, startOfDay(1), last.RecordedAt) {
 			if !s.MultiExposed {
 				moved += float64(s.Converted)
 			}

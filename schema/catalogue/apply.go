@@ -270,7 +270,7 @@ func (a *applier) applyWidget(account int64, site *Website, widget *Widget) {
 
 // planned is a resource with plans: a campaign or a widget.
 type planned interface {
-	plansByExperiment(goalOf func(id int64) Goal) map[int64]Plan
+	plansByExperiment(of *Terms) map[int64]Plan
 }
 
 // changedPlans returns the plans of a resource before and after the file is applied. It returns nil if the resource is
@@ -284,28 +284,22 @@ func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map
 			defined = &Widget{}
 		}
 		a.decodeRow(&row, defined)
-		a.plans[k] = defined.plansByExperiment(func(id int64) Goal { return a.goalBefore(k.AccountID, id) })
+		a.plans[k] = defined.plansByExperiment(a.known.AccountResources(k.AccountID).TermsOf(site.ID))
 	}
 	if a.plans[k] == nil || a.declares.ReplacePlans {
 		return nil
 	}
-	return &[2]map[int64]Plan{a.plans[k], after.plansByExperiment(a.goalsAfter(r.account, site))}
+	return &[2]map[int64]Plan{a.plans[k], after.plansByExperiment(a.termsAfter(r.account, site))}
 }
 
-// goalsAfter returns the goals as they are after the file is applied.
-func (a *applier) goalsAfter(account int64, site *Website) func(id int64) Goal {
-	return func(id int64) Goal {
-		for _, goal := range site.Goals {
-			if goal.ID == id {
-				return goal
-			}
-		}
-		return a.goalBefore(account, id)
-	}
+// termsAfter returns the terms of a website after the file is applied.
+func (a *applier) termsAfter(account int64, site *Website) *Terms {
+	return a.known.AccountResources(account).termsAfter(site, a.declares.Prune)
 }
 
 // plansOfOthers records the plans of campaigns and widgets that the file does not name, if the cap or the window of one
-// of their goals changes. Pruned campaigns and widgets have no plans to record.
+// of their goals changes, or the expression of one of their metrics. Pruned campaigns and widgets have no plans to
+// record.
 func (a *applier) plansOfOthers(account int64, site *Website) {
 	if a.declares.Prune {
 		return
@@ -326,11 +320,6 @@ func (a *applier) plansOfOthers(account int64, site *Website) {
 	for id, widget := range owned.Widgets {
 		record(kindWidget, id, widget.WebsiteID, widget.Name, &widget.Widget)
 	}
-}
-
-// goalBefore returns a goal before the file is applied.
-func (a *applier) goalBefore(account, id int64) Goal {
-	return a.known.AccountResources(account).Goals[id]
 }
 
 // encodeBody returns the body of a row.
@@ -469,7 +458,8 @@ func (a *applier) campaignNotes(account int64, site *Website, c *Campaign, path 
 	case weights == 0:
 		notes = append(notes, "all variations have share 0")
 	}
-	if c.PrimaryGoalID == 0 {
+	plan := c.DeclaredPlan(a.termsAfter(account, site))
+	if plan.countsAllGoals() {
 		notes = append(notes, "no primaryGoalId: reports count all goals")
 	}
 	notes = append(notes, startNote(c.Initial, fmt.Sprintf("/v1/campaigns/%d", c.ID))...)
@@ -483,7 +473,6 @@ func (a *applier) campaignNotes(account int64, site *Website, c *Campaign, path 
 	}
 
 	// The first look may have to wait for a conversion window.
-	plan := c.DeclaredPlan(a.goalsAfter(account, site))
 	if w := plan.ConversionWindow; w != nil {
 		maturity := *cmp.Or(plan.Maturity, new(DefaultMaturity))
 		day := (7*24*time.Hour + w.Maturity() + time.Duration(maturity)*time.Hour).Hours() / 24

@@ -57,6 +57,7 @@ type Website struct {
 	Currency  string     `yaml:"currency,omitempty" json:"currency,omitempty"` // ISO 4217, of all amounts
 	Timezone  string     `yaml:"timezone,omitempty" json:"timezone,omitempty"` // IANA name, in which dates of requests begin; empty: UTC
 	Ignored   []string   `yaml:"ignored,omitempty" json:"ignored,omitempty"`   // campaigns in events that are not to be declared
+	Metrics   []Metric   `yaml:"metrics,omitempty" json:"metrics,omitempty"`
 	Goals     []Goal     `yaml:"goals,omitempty" json:"-"`
 	Targets   []Target   `yaml:"targets,omitempty" json:"-"`
 	Campaigns []Campaign `yaml:"campaigns,omitempty" json:"-"`
@@ -103,7 +104,7 @@ type Campaign struct {
 	TargetID          int64  `yaml:"targetId,omitempty" json:"targetId,omitempty"`
 	TargetMode        string `yaml:"targetMode" json:"targetMode" default:"live"`
 	PrimaryGoalID     int64  `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
-	// of GoalMetrics; empty: goalConversionRate
+	// of GoalMetrics, or the key of a metric of the website; empty: goalConversionRate
 	PrimaryMetric     string  `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"`
 	SignificanceLevel int     `yaml:"significanceLevel" json:"significanceLevel" default:"90"`
 	Methodology       string  `yaml:"methodology" json:"methodology" default:"frequentist"`
@@ -286,9 +287,9 @@ type Goals struct {
 
 // SecondaryGoal is a metric of a goal that should improve but does not decide.
 type SecondaryGoal struct {
-	GoalID    int64  `yaml:"goalId" json:"goalId"`
-	Metric    string `yaml:"metric" json:"metric" default:"goalConversionRate"`
-	Direction string `yaml:"direction" json:"direction" default:"up"` // up or down: the direction that is good
+	GoalID    int64  `yaml:"goalId,omitempty" json:"goalId,omitempty"`          // 0: a metric of the website
+	Metric    string `yaml:"metric" json:"metric" default:"goalConversionRate"` // or the key of a metric of the website
+	Direction string `yaml:"direction" json:"direction" default:"up"`           // up or down: the direction that is good
 	// Window replaces the conversion window of the goal; nil: that of the goal.
 	Window *schema.ConversionWindow `yaml:"window,omitempty" json:"window,omitempty"`
 	// Settle replaces the time of the goal in which orders still change; nil: that of the goal.
@@ -298,9 +299,9 @@ type SecondaryGoal struct {
 // Guardrail is a metric of a goal that must not be harmed by more than a margin. If both margins are 0, the campaign's
 // minimum detectable effect is the margin.
 type Guardrail struct {
-	GoalID int64   `yaml:"goalId" json:"goalId"`
-	Metric string  `yaml:"metric" json:"metric" default:"goalConversionRate"`
-	Margin float64 `yaml:"margin,omitempty" json:"margin,omitempty"` // a lift, in per cent
+	GoalID int64   `yaml:"goalId,omitempty" json:"goalId,omitempty"`          // 0: a metric of the website
+	Metric string  `yaml:"metric" json:"metric" default:"goalConversionRate"` // or the key of a metric of the website
+	Margin float64 `yaml:"margin,omitempty" json:"margin,omitempty"`          // a lift, in per cent
 	// in the unit of the metric; a fraction for a rate
 	AbsoluteMargin float64 `yaml:"absoluteMargin,omitempty" json:"absoluteMargin,omitempty"`
 	Direction      string  `yaml:"direction" json:"direction" default:"up"`
@@ -319,7 +320,7 @@ const (
 // defaultGoalMetric is the default metric of secondary goals and guardrails.
 const defaultGoalMetric = "goalConversionRate"
 
-// GoalMetrics are the metrics that secondary goals and guardrails may have.
+// GoalMetrics are the metrics of a goal that secondary goals and guardrails may have.
 var GoalMetrics = []string{defaultGoalMetric, "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "averageValue"}
 
 // perVisitor maps the older names of primary metrics to goal metrics.
@@ -342,34 +343,35 @@ func windowOf(window *schema.ConversionWindow, settle *schema.Settle) *schema.Co
 	return &w
 }
 
-// withWindows returns the goals without the primary one, each with the conversion window that it has or that its goal
-// has; nil: there are none.
-func (g *Goals) withWindows(goalOf func(id int64) Goal) *Goals {
+// resolveTerms returns the goals without the primary one, each with the conversion window that it has or that its goal
+// has, and with the text of a declared metric in the place of its key; nil: there are none.
+func (g *Goals) resolveTerms(of *Terms) *Goals {
 	if g == nil || len(g.Secondary)+len(g.Guardrails) == 0 {
 		return nil
 	}
 	others := &Goals{Secondary: slices.Clone(g.Secondary), Guardrails: slices.Clone(g.Guardrails)}
 	for i := range others.Secondary {
 		s := &others.Secondary[i]
-		goal := goalOf(s.GoalID)
-		s.Window = windowOf(cmp.Or(s.Window, goal.ConversionWindow), cmp.Or(s.Settle, goal.Settle))
+		s.Metric, s.Window = of.resolveRole(s.GoalID, s.Metric, s.Window, s.Settle)
 	}
 	for i := range others.Guardrails {
 		r := &others.Guardrails[i]
-		goal := goalOf(r.GoalID)
-		r.Window = windowOf(cmp.Or(r.Window, goal.ConversionWindow), cmp.Or(r.Settle, goal.Settle))
+		r.Metric, r.Window = of.resolveRole(r.GoalID, r.Metric, r.Window, r.Settle)
 	}
 	return others
 }
 
 // checkGoals checks the goals of a campaign or an experiment with this primary goal and metric.
-func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string, known ids) {
+func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string, terms *Terms) {
 	if g == nil {
 		return
 	}
 	c.AddIf(g.Primary != 0 && g.Primary != primary,
 		path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
-	roles := goalChecker{checker: c, known: known, taken: map[measured]string{
+	if _, isDeclared := terms.FindMetric(metric); isDeclared {
+		primary = 0
+	}
+	roles := goalChecker{checker: c, terms: terms, taken: map[measured]string{
 		{goal: primary, metric: cmp.Or(perVisitor[metric], metric)}: "the primary metric",
 	}}
 	for i, s := range g.Secondary {
@@ -379,7 +381,7 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	for i, r := range g.Guardrails {
 		at := fmt.Sprintf("%s.guardrails[%d]", path, i)
 		roles.checkGoal(at, measured{goal: r.GoalID, metric: r.Metric}, r.Direction, r.Window, r.Settle)
-		c.checkMargins(at, &r)
+		c.checkMargins(at, &r, terms)
 	}
 }
 
@@ -394,7 +396,7 @@ type measured struct {
 // goalChecker checks the goals of one campaign or experiment, which must measure different things.
 type goalChecker struct {
 	*checker
-	known ids                 // the goals of the website
+	terms *Terms
 	taken map[measured]string // where it is measured
 }
 
@@ -402,9 +404,15 @@ type goalChecker struct {
 func (c *goalChecker) checkGoal(path string, is measured, direction string, window *schema.ConversionWindow,
 	settle *schema.Settle,
 ) {
-	c.AddIf(is.goal < 1, path+".goalId", is.goal, "must be the id of a goal")
-	c.checkReference(path+".goalId", is.goal, c.known, "goal")
-	c.oneOf(path+".metric", is.metric, GoalMetrics)
+	switch m, isDeclared := c.terms.FindMetric(is.metric); {
+	case isDeclared:
+		c.checkDeclared(path, m, is.goal, window, settle)
+	case c.terms.hasMetric(is.metric): // its expression has a fault
+	default:
+		c.AddIf(is.goal < 1, path+".goalId", is.goal, "must be the id of a goal")
+		c.checkReference(path+".goalId", is.goal, c.terms.goalIDs(), "goal")
+		c.oneOf(path+".metric", is.metric, c.terms.metricNames(GoalMetrics))
+	}
 	c.oneOf(path+".direction", direction, []string{Up, Down})
 	c.checkWindow(path+".window", window)
 	if window != nil {
@@ -414,13 +422,36 @@ func (c *goalChecker) checkGoal(path string, is measured, direction string, wind
 		is.settle = *settle
 	}
 	if other, twice := c.taken[is]; twice {
-		c.Add(path, fmt.Sprintf("%s of goal %d", is.metric, is.goal), "is also "+other)
+		of := fmt.Sprintf("%s of goal %d", is.metric, is.goal)
+		if is.goal == 0 {
+			of = is.metric
+		}
+		c.Add(path, of, "is also "+other)
 	}
 	c.taken[is] = path
 }
 
+// checkDeclared checks a role of a declared metric, which names its goals and their conversion windows itself.
+func (c *checker) checkDeclared(path string, m *DeclaredMetric, goal int64, window *schema.ConversionWindow,
+	settle *schema.Settle,
+) {
+	const names = "must be omitted: a declared metric names its goals and their windows, such as within 7d"
+	c.AddIf(goal != 0, path+".goalId", goal, names)
+	c.AddIf(window != nil, path+".window", window, names)
+	if settle != nil {
+		c.Add(path+".settle", time.Duration(*settle), names)
+	}
+	if fault := m.roleFault(); fault != "" {
+		c.Add(path+".metric", m.Key, fault)
+	}
+}
+
 // checkMargins checks by how much a guardrail may be worse.
-func (c *checker) checkMargins(path string, r *Guardrail) {
+func (c *checker) checkMargins(path string, r *Guardrail, terms *Terms) {
+	isRate := r.Metric == defaultGoalMetric
+	if m, isDeclared := terms.FindMetric(r.Metric); isDeclared {
+		isRate = m.Written.Kind() == metric.Rate
+	}
 	switch {
 	case r.Margin != 0 && r.AbsoluteMargin != 0:
 		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
@@ -428,7 +459,7 @@ func (c *checker) checkMargins(path string, r *Guardrail) {
 		c.Add(path+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
 	case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
 		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
-	case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
+	case isRate && r.AbsoluteMargin >= 1:
 		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
 	}
 }

@@ -59,14 +59,14 @@ type Run struct {
 // Plan is what a campaign or a widget experiment declares about how its conclusion is reached.
 type Plan struct {
 	PrimaryGoalID     int64                    `json:"primaryGoalId,omitempty"`
-	ValueCap          *schema.Cap              `json:"valueCap,omitempty"`         // of the primary goal
-	ConversionWindow  *schema.ConversionWindow `json:"conversionWindow,omitempty"` // of the primary goal; nil: none
+	ValueCap          *schema.Cap              `json:"valueCap,omitempty"`         // of the primary goal or metric
+	ConversionWindow  *schema.ConversionWindow `json:"conversionWindow,omitempty"` // of the primary goal or metric; nil: none
 	Methodology       string                   `json:"methodology"`
 	SignificanceLevel int                      `json:"significanceLevel"`
 	Power             int                      `json:"power"`
 	MDE               float64                  `json:"mde"`
 	LookPlan
-	PrimaryMetric     string   `json:"primaryMetric,omitempty"`
+	PrimaryMetric     string   `json:"primaryMetric,omitempty"` // of a declared one: DeclaredMetric.Text
 	MultipleExposures string   `json:"multipleExposures,omitempty"`
 	Prior             *Prior   `json:"prior,omitempty"`
 	Goals             *Goals   `json:"goals,omitempty"` // without the primary one, with their windows; nil: none
@@ -80,41 +80,59 @@ type PlanSince struct {
 	Plan
 }
 
-// DeclaredPlan returns the plan that the campaign declares. goalOf returns a goal; an empty one if it does not exist.
-func (c *Campaign) DeclaredPlan(goalOf func(id int64) Goal) Plan {
-	primary := goalOf(c.PrimaryGoalID)
-	return Plan{
-		PrimaryGoalID: c.PrimaryGoalID, ValueCap: primary.ValueCap, ConversionWindow: primary.Window(),
-		Methodology:       c.Methodology,
-		SignificanceLevel: c.SignificanceLevel,
-		Power:             c.Power, MDE: c.MDE, LookPlan: c.LookPlan, PrimaryMetric: c.PrimaryMetric,
-		MultipleExposures: c.MultipleExposures, Prior: c.Prior, Goals: c.Goals.withWindows(goalOf), MinDays: c.MinDays,
-		Questions: c.Questions,
+// DeclaredPlan returns the plan that the campaign declares, with what it refers to.
+func (c *Campaign) DeclaredPlan(of *Terms) Plan {
+	declared := Plan{
+		Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel, Power: c.Power, MDE: c.MDE,
+		LookPlan: c.LookPlan, MultipleExposures: c.MultipleExposures, Prior: c.Prior, Goals: c.Goals.resolveTerms(of),
+		MinDays: c.MinDays, Questions: c.Questions,
 	}
+	declared.setPrimary(of, c.PrimaryGoalID, c.PrimaryMetric)
+	return declared
 }
 
-// DeclaredPlan returns the plan that the experiment declares. The primary goal is that of the widget. An experiment
-// cannot declare a methodology, a level, a power or a minimum effect. goalOf is as for a campaign.
-func (e *Experiment) DeclaredPlan(primaryGoal int64, goalOf func(id int64) Goal) Plan {
-	primary := goalOf(primaryGoal)
-	return Plan{
-		PrimaryGoalID: primaryGoal, ValueCap: primary.ValueCap, ConversionWindow: primary.Window(),
+// DeclaredPlan returns the plan that the experiment declares, with what it refers to. The primary goal is that of the
+// widget. An experiment cannot declare a methodology, a level, a power or a minimum effect.
+func (e *Experiment) DeclaredPlan(primaryGoal int64, of *Terms) Plan {
+	declared := Plan{
 		Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
-		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.withWindows(goalOf), MinDays: e.MinDays,
-		Questions: e.Questions,
+		LookPlan: e.LookPlan, Goals: e.Goals.resolveTerms(of), MinDays: e.MinDays, Questions: e.Questions,
 	}
+	declared.setPrimary(of, primaryGoal, e.PrimaryMetric)
+	return declared
 }
 
-// plansByExperiment returns the plan of the campaign. goalOf returns a goal.
-func (c *Campaign) plansByExperiment(goalOf func(id int64) Goal) map[int64]Plan {
-	return map[int64]Plan{0: c.DeclaredPlan(goalOf)}
+// setPrimary sets the primary metric: a metric of a goal, or a declared one, which names its goals itself.
+func (p *Plan) setPrimary(of *Terms, goal int64, name string) {
+	if m, isDeclared := of.FindMetric(name); isDeclared {
+		p.PrimaryMetric = m.Text
+		p.ConversionWindow = m.longestWindow()
+		p.ValueCap = m.Cap
+		return
+	}
+	primary := of.goals[goal]
+	p.PrimaryGoalID = goal
+	p.PrimaryMetric = name
+	p.ConversionWindow = primary.Window()
+	p.ValueCap = primary.ValueCap
+}
+
+// countsAllGoals reports whether the primary metric is one of a goal, and no goal is declared.
+func (p *Plan) countsAllGoals() bool {
+	isOfGoal := p.PrimaryMetric == "" || slices.Contains(GoalMetrics, p.PrimaryMetric)
+	return isOfGoal && p.PrimaryGoalID == 0
+}
+
+// plansByExperiment returns the plan of the campaign.
+func (c *Campaign) plansByExperiment(of *Terms) map[int64]Plan {
+	return map[int64]Plan{0: c.DeclaredPlan(of)}
 }
 
 // plansByExperiment returns the plans of the experiments of the widget, by id.
-func (w *Widget) plansByExperiment(goalOf func(id int64) Goal) map[int64]Plan {
+func (w *Widget) plansByExperiment(of *Terms) map[int64]Plan {
 	plans := map[int64]Plan{}
 	for i := range w.Experiments {
-		plans[w.Experiments[i].ID] = w.Experiments[i].DeclaredPlan(w.PrimaryGoalID, goalOf)
+		plans[w.Experiments[i].ID] = w.Experiments[i].DeclaredPlan(w.PrimaryGoalID, of)
 	}
 	return plans
 }

@@ -193,10 +193,11 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 			c.Add(fmt.Sprintf("%s.ignored[%d]", path, i), name, fault)
 		}
 	}
-	goals, targets := ids{}, ids{}
+	targets := ids{}
 	if !c.prune {
-		goals, targets = declaredOf(owner.Goals, site.ID), declaredOf(owner.Targets, site.ID)
+		targets = declaredOf(owner.Targets, site.ID)
 	}
+	terms := owner.termsAfter(site, c.prune)
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)
 		c.checkKey(at, site.ID, schema.NameGoal, goal.ID, goal.Key, taken["goal"])
@@ -207,8 +208,9 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 			c.Add(at+".conversionWindow", w, "must begin at the first view, such as 7d; only the window of a "+
 				"secondary goal or a guardrail may be a range")
 		}
-		goals[goal.ID] = goal.Key
 	}
+	c.checkMetrics(path, site, terms)
+	c.checkUsedMetrics(path, owner, site, terms)
 	for i, target := range site.Targets {
 		at := fmt.Sprintf("%s.targets[%d]", path, i)
 		c.checkID(at, target.ID, taken["target"])
@@ -222,38 +224,27 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		campaign := &site.Campaigns[i]
 		c.checkKey(at, site.ID, schema.NameCampaign, campaign.ID, campaign.Key, taken["campaign"])
 		c.checkResource(at, campaign.ID, owner.Campaigns[campaign.ID].WebsiteID, site.ID)
-		c.checkCampaign(at, campaign, goals, targets)
-		c.checkQuestions(at, campaign.Questions, site, owner)
+		c.checkCampaign(at, campaign, terms, targets)
+		c.checkQuestions(at, campaign.Questions, terms)
 	}
 	for i := range site.Widgets {
 		at := fmt.Sprintf("%s.widgets[%d]", path, i)
 		c.checkID(at, site.Widgets[i].ID, taken["widget"])
 		c.checkResource(at, site.Widgets[i].ID, owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
-		c.checkWidget(at, &site.Widgets[i], goals)
+		c.checkWidget(at, &site.Widgets[i], terms)
 		for k := range site.Widgets[i].Experiments {
 			questions := site.Widgets[i].Experiments[k].Questions
-			c.checkQuestions(fmt.Sprintf("%s.experiments[%d]", at, k), questions, site, owner)
+			c.checkQuestions(fmt.Sprintf("%s.experiments[%d]", at, k), questions, terms)
 		}
 	}
 }
 
 // checkQuestions finds faults in declared questions. Properties and own attributes may be declared before their data.
-func (c *checker) checkQuestions(path string, questions []string, site *Website, owner *AccountResources) {
+func (c *checker) checkQuestions(path string, questions []string, terms *Terms) {
 	const most = metric.MaxDeclaredQuestions
 	c.AddIf(len(questions) > most, path+".questions", len(questions),
 		fmt.Sprintf("must have at most %d questions", most))
-	goals := slices.Clone(site.Goals)
-	if !c.prune {
-		for _, goal := range ByID(owner.Goals) {
-			isDeclared := slices.ContainsFunc(goals, func(g Goal) bool { return g.ID == goal.ID })
-			if goal.WebsiteID == site.ID && !isDeclared {
-				goals = append(goals, goal)
-			}
-		}
-	}
-	names := &metric.Names{
-		Goals: MetricGoals(goals), AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
-	}
+	names := terms.DeclaredNames()
 	for i, text := range questions {
 		at := fmt.Sprintf("%s.questions[%d]", path, i)
 		_, err := metric.ParseAsk(text, names)
@@ -264,7 +255,7 @@ func (c *checker) checkQuestions(path string, questions []string, site *Website,
 	}
 }
 
-func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets ids) {
+func (c *checker) checkCampaign(path string, campaign *Campaign, terms *Terms, targets ids) {
 	c.checkName(path, campaign.Name)
 	c.checkText(path+".description", campaign.Description, 0, 2048)
 	c.oneOf(path+".type", campaign.Type, CampaignTypes)
@@ -277,7 +268,11 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.oneOf(path+".methodology", campaign.Methodology, []string{Frequentist, Bayesian})
 	c.checkRange(path+".power", float64(campaign.Power), 60, 99)
 	c.checkRange(path+".mde", campaign.MDE, 1, 100)
-	c.noneOrOneOf(path+".primaryMetric", campaign.PrimaryMetric, GoalMetrics)
+	if m, isDeclared := terms.FindMetric(campaign.PrimaryMetric); isDeclared {
+		c.checkPrimary(path, m, campaign.PrimaryGoalID)
+	} else {
+		c.noneOrOneOf(path+".primaryMetric", campaign.PrimaryMetric, terms.metricNames(GoalMetrics))
+	}
 	c.lookPlan(path, &campaign.LookPlan)
 	if prior := campaign.Prior; prior != nil && campaign.Methodology != Bayesian {
 		c.Add(path+".prior", prior.String(), "must be omitted unless methodology is bayesian")
@@ -286,11 +281,10 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 		c.checkRange(path+".prior.standardDeviation", prior.StandardDeviation, 0.1, 1000)
 	}
 	c.noneOrOneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
-	c.checkReference(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
+	c.checkReference(path+".primaryGoalId", campaign.PrimaryGoalID, terms.goalIDs(), "goal")
 	c.checkReference(path+".targetId", campaign.TargetID, targets, "target")
 	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID,
-		cmp.Or(campaign.PrimaryMetric, defaultGoalMetric),
-		goals)
+		cmp.Or(campaign.PrimaryMetric, defaultGoalMetric), terms)
 	c.minDays(path, campaign.MinDays)
 	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, []string{AutoStopRollBack, AutoStopInvalid, AutoStopBoth})
 	// Texts that are displayed but not evaluated.
@@ -333,10 +327,10 @@ func (c *checker) checkVariation(path, name string, share int, image string) {
 		"at most %d bytes, without a user and a fragment, or be omitted", maxURL))
 }
 
-func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
+func (c *checker) checkWidget(path string, widget *Widget, terms *Terms) {
 	c.checkName(path, widget.Name)
 	c.oneOf(path+".type", widget.Type, WidgetTypes)
-	c.checkReference(path+".primaryGoalId", widget.PrimaryGoalID, goals, "goal")
+	c.checkReference(path+".primaryGoalId", widget.PrimaryGoalID, terms.goalIDs(), "goal")
 	c.checkDates(path, widget.Initial)
 	checkVariations := func(path string, variations []WidgetVariation) {
 		taken := ids{}
@@ -350,13 +344,17 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 	experiments := ids{}
 	for i, experiment := range widget.Experiments {
 		at := fmt.Sprintf("%s.experiments[%d]", path, i)
-		c.checkGoals(at+".goals", experiment.Goals, widget.PrimaryGoalID, experiment.PrimaryMetric, goals)
+		c.checkGoals(at+".goals", experiment.Goals, widget.PrimaryGoalID, experiment.PrimaryMetric, terms)
 		c.minDays(at, experiment.MinDays)
 		c.lookPlan(at, &experiment.LookPlan)
 		c.checkID(at, experiment.ID, experiments)
 		c.checkText(at+".name", experiment.Name, 0, 255)
 		c.checkRange(at+".controlShare", float64(experiment.ControlShare), 0, 100)
-		c.noneOrOneOf(at+".primaryMetric", experiment.PrimaryMetric, ExperimentMetrics)
+		if m, isDeclared := terms.FindMetric(experiment.PrimaryMetric); isDeclared {
+			c.checkPrimary(at, m, 0)
+		} else {
+			c.noneOrOneOf(at+".primaryMetric", experiment.PrimaryMetric, terms.metricNames(ExperimentMetrics))
+		}
 		c.checkDates(at, Initial{
 			CreateDate: experiment.CreateDate, StartDate: experiment.StartDate, EndDate: experiment.EndDate,
 		})

@@ -62,7 +62,7 @@ function Settings({ goals, plan, route, go }) {
   const shares = route.pairs.flatMap(([n, v]) => (n === "share" ? [v] : [])).join(", ");
   return (
     <div class="choices">
-      {choice("goal", "Goal", [["", plan ? plan.goal.name : "that of most campaigns"], ...goals.filter((g) => g.id !== plan?.goal.id || route.get("goal")).map((g) => /** @type {[string, string]} */ ([String(g.id), g.name]))])}
+      {choice("goal", "Goal", [["", plan ? plan.goal?.name ?? plan.metric : "that of most campaigns"], ...goals.filter((g) => g.id !== plan?.goal?.id || route.get("goal")).map((g) => /** @type {[string, string]} */ ([String(g.id), g.name]))])}
       {choice("metric", "Metric", compareMetrics.campaign.map((m, i) => [i ? m : "", metrics[m]]))}
       <Field label="Minimum effect, %" name="mde" hint="20" min={1} max={100} {...{ route, go }} />
       <Field label="Traffic, %" name="traffic" min={1} max={100} {...{ route, go }} />

@@ -22,7 +22,7 @@ FROM (
     FROM {{.Sent}}
     WHERE website_id = {website_id:Int64}
         AND event = 'goal'
-        AND ({goal_id:Int64} = 0 OR goal_id = {goal_id:Int64})
+        AND (empty({goals:Array(Int64)}) OR goal_id IN {goals:Array(Int64)})
         AND (subject = 'none' OR subject = {subject:String} AND subject_id = {subject_id:Int64} AND experiment_id = {experiment_id:Int64})
         AND toUnixTimestamp64Milli(ingested_at) <= {through_ms:Int64}
     GROUP BY visitor_id, event_id

@@ -81,7 +81,7 @@ FROM (
         lagInFrame(y, 1, toInt64(0)) OVER earlier AS y_before,
         lagInFrame(unknown, 1, toInt64(0)) OVER earlier AS unknown_before
     FROM (
-        -- one row per visitor and bucket with rows that the metric reads: its quantities at the end of the bucket
+        -- one row per visitor and bucket with rows that the metric reads: its quantities at the bucket's end
         SELECT
             sum(toInt64(sign)) AS n,
             toUInt32(intDiv(sum(sign * toInt64(toUInt32(transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))))), n)) AS of_place,

@@ -302,7 +302,7 @@ func (e *Engine) StoreState() StoreState {
 }
 
 // CampaignCounters are the live counters of a campaign. They count all folded events, including those that a report
-// excludes. Goals and value are those of the primary goal.
+// excludes. Goals and value are those of the primary goal, or of the goal whose events the primary metric reads.
 type CampaignCounters struct {
 	GoalsReached int64 `json:"goalsReached"`
 	Views        int64 `json:"views"`
@@ -313,7 +313,11 @@ type CampaignCounters struct {
 // CountersOfCampaign returns the live counters of a campaign.
 func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
 	t := e.facts.SubjectCounters(c.Subject())
-	goal := t.Goals[c.PrimaryGoalID]
+	id := c.PrimaryGoalID
+	if m, isDeclared := e.ownerOf(c.WebsiteID).TermsOf(c.WebsiteID).FindMetric(c.PrimaryMetric); isDeclared {
+		id = m.Written.SingleGoal()
+	}
+	goal := t.Goals[id]
 	return CampaignCounters{
 		Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(&goal, goal.Value),
 	}

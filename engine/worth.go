@@ -74,7 +74,7 @@ func (e *Engine) lastPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 func (e *Engine) worthIn(pool *worth.Pool, p *plan.Plan, reason stats.Reason) *result.Worth {
 	website := p.Subject.WebsiteID
 	currency := e.ownerOf(website).Websites[website].Currency
-	return result.NewWorth(p.Subject, p.Declared.Metric, reason, pool, currency)
+	return result.NewWorth(p, reason, pool, currency)
 }
 
 // ownerOf returns the resources of the account of a website.

@@ -9,11 +9,13 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
@@ -174,6 +176,17 @@ const (
 	textOfMetric = "metric"
 )
 
+// namesOfMetrics returns the names of the metrics that have one.
+func namesOfMetrics() (names []string) {
+	for _, alias := range metric.Aliases {
+		names = append(names, alias.Name)
+	}
+	return names
+}
+
+// hasAlias reports whether a metric has a name. All others are expressions, or keys of metrics of a website.
+func hasAlias(text string) bool { return slices.Contains(namesOfMetrics(), text) }
+
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the
 // argument, the flag or the parameter.
 func parseRequest(
@@ -189,7 +202,7 @@ func parseRequest(
 			values.Set(parameter, cmd.Flags().Lookup(name).Value.String())
 		}
 	}
-	if text := values.Get(nameOfMetric); strings.Contains(text, "(") { // every expression has a call
+	if text := values.Get(nameOfMetric); text != "" && !hasAlias(text) {
 		values.Del(nameOfMetric)
 		values.Set(textOfMetric, text)
 	}
@@ -233,15 +246,15 @@ func inFlags(cmd *cobra.Command, err error) error {
 	}
 	for i := range invalid.Faults {
 		f := &invalid.Faults[i]
-		if f.Name == nameOfMetric {
-			f.Detail += "; or an expression, such as sum(purchase.value)"
-		}
 		for flag, parameter := range parameterOfFlag {
 			if f.Name == parameter && cmd.Flags().Lookup(flag) != nil {
 				f.Name = "--" + flag
 			}
 		}
 		if f.Name == textOfMetric {
+			if isWord := !strings.Contains(f.Value, "("); isWord {
+				f.Detail += "; or " + strings.Join(namesOfMetrics(), ", ")
+			}
 			f.Name = "--metric"
 			f.Detail = strings.Replace(f.Detail, "omit compareMetric and goal, or metric:", "omit --goal:", 1)
 		}

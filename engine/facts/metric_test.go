@@ -176,7 +176,8 @@ func compareMetric(t *testing.T, w *world, r *facts.Refresher, visitors []visito
 			p = moments.NoPair()
 		}
 		got[fmt.Sprint(row.VariationID, row.MultiExposed, row.ExposedBefore, row.Dimension)] = fmt.Sprint(row.Visitors,
-			p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative, p.OfY, p.Both)
+			p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative, p.OfY, p.Both, p.Capped,
+			p.Removed)
 	}
 	want := map[string]string{}
 	for key, sums := range naivePairs(visitors, report, limit) {
@@ -256,7 +257,7 @@ func compareSeries(t *testing.T, w *world, r *facts.Refresher, visitors []visito
 				p = moments.NoPair()
 			}
 			got := fmt.Sprint(of.Visitors, p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero,
-				p.Negative, p.OfY, p.Both)
+				p.Negative, p.OfY, p.Both, p.Capped, p.Removed)
 			check.Equal(t, got, want.String(), "%s: %s: %s until %s", about, key, text, until.Filters.To)
 		}
 	}
@@ -341,12 +342,13 @@ func (v *visitorOfFacts) labels() map[string]string {
 
 // naiveSums are the sums of a metric over visitors.
 type naiveSums struct {
-	visitors, nonzero, negative, ofY, both int64
-	x, xx, y, yy, xy                       big.Int
+	visitors, nonzero, negative, ofY, both, capped int64
+	x, xx, y, yy, xy, removed                      big.Int
 }
 
 func (s *naiveSums) String() string {
-	return fmt.Sprint(s.visitors, &s.x, &s.xx, &s.y, &s.yy, &s.xy, s.nonzero, s.negative, s.ofY, s.both)
+	return fmt.Sprint(s.visitors, &s.x, &s.xx, &s.y, &s.yy, &s.xy, s.nonzero, s.negative, s.ofY, s.both, s.capped,
+		&s.removed)
 }
 
 func (s *naiveSums) add(x, y int64) {
@@ -414,8 +416,10 @@ func naivePairs(visitors []visitorOfFacts, report reported, limit int64) map[str
 			continue
 		}
 		x := q.Expression.Numerator.Of(events)
-		if q.Cap != nil {
-			x = min(x, limit)
+		if q.Cap != nil && x > limit {
+			all[key].capped++
+			all[key].removed.Add(&all[key].removed, big.NewInt(x-limit))
+			x = limit
 		}
 		y := int64(0)
 		if q.Expression.Denominator != nil {
@@ -515,7 +519,8 @@ func comparePairs(t *testing.T, rows []moments.GroupMoments, want map[string]*na
 	for _, row := range rows {
 		p := row.Pair
 		got[fmt.Sprint(row.VariationID, row.MultiExposed, row.ExposedBefore, "")] = fmt.Sprint(0,
-			p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative, p.OfY, p.Both)
+			p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative, p.OfY, p.Both, p.Capped,
+			p.Removed)
 	}
 	for key, sums := range want {
 		sums.visitors = 0

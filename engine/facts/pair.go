@@ -59,7 +59,7 @@ func (c *counting) pairStatement(split *metric.Field) *statement {
 			column{"split", "toString(split_value)"}, "String", func(at *rowKey) any { return &at.split },
 		})
 	}
-	for _, of := range pairSums {
+	for _, of := range q.sums() {
 		s.sums = append(s.sums, of.sumOf("sum("+of.add("")+")"))
 	}
 	return s
@@ -84,12 +84,12 @@ func (c *counting) pairSteps() *statement {
 		window: "earlier AS (PARTITION BY visitor_id ORDER BY through " +
 			"ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
 	}
-	for _, quantity := range []string{"x", "y", "unknown"} {
+	for _, quantity := range q.names() {
 		before := column{quantity + "_before", "lagInFrame(" + quantity + ", 1, toInt64(0)) OVER earlier"}
 		steps.columns = append(steps.columns, before)
 	}
 	s.from = subquery(steps.text())
-	for _, of := range pairSums {
+	for _, of := range q.sums() {
 		s.sums = append(s.sums, of.sumOf("sum("+of.add("")+" - "+of.add("_before")+")"))
 	}
 	return s
@@ -122,9 +122,34 @@ var pairSums = []pairSum{
 	},
 }
 
-// ofPair returns a sum of moments.Pair, of an expression of {x} and {y}.
+// cappedPairSums are the sums of what the cap removes from x. uncapped_x is x without it.
+var cappedPairSums = []pairSum{
+	ofPair("capped_visitors", "toInt64({uncapped_x} > {x})", func(p *moments.Pair) any { return &p.Capped }),
+	ofPair("removed_x", "(toInt128({uncapped_x}) - {x})", func(p *moments.Pair) any { return p.Removed }),
+}
+
+// sums returns the sums over visitors that a report has.
+func (q *pairQuery) sums() []pairSum {
+	if q.limit == "" {
+		return pairSums
+	}
+	return slices.Concat(pairSums, cappedPairSums)
+}
+
+// names returns the columns of a visitor that the sums read.
+func (q *pairQuery) names() []string {
+	names := []string{"x", "y", "unknown"}
+	if q.limit != "" {
+		names = append(names, "uncapped_x")
+	}
+	return names
+}
+
+// ofPair returns a sum of moments.Pair, of an expression of {x}, {y} and {uncapped_x}.
 func ofPair(name, sql string, field func(*moments.Pair) any) pairSum {
-	add := func(end string) string { return strings.NewReplacer("{x}", "x"+end, "{y}", "y"+end).Replace(sql) }
+	add := func(end string) string {
+		return strings.NewReplacer("{x}", "x"+end, "{y}", "y"+end, "{uncapped_x}", "uncapped_x"+end).Replace(sql)
+	}
 	to := func(m *moments.Moments) any {
 		if m.Pair.X.Sum == nil {
 			m.Pair = moments.NoPair()
@@ -152,7 +177,8 @@ func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 	}
 	x := q.quantities[0].value
 	if q.limit != "" {
-		x = "least(" + x + ", " + q.limit + ")"
+		s.columns = append(s.columns, column{"uncapped_x", x})
+		x = "least(uncapped_x, " + q.limit + ")"
 	}
 	y := "toInt64(0)"
 	if len(q.quantities) > 1 {
@@ -217,8 +243,8 @@ func (s *clauses) readThroughBuckets(bucket string) {
 	s.groups = append(s.groups, "through")
 }
 
-// readPairTotals reads the quantity of each visitor that the report compares and that has one, for the percentile of a
-// cap.
+// readPairTotals reads the quantity of each visitor that the report compares and that has one, in 1/metric.Scale, for
+// the percentile of a cap.
 func (x answer) readPairTotals(ctx context.Context) (totals []int64, err error) {
 	all := x
 	all.Filters = x.Filters.OfAllVisitors()
@@ -240,7 +266,9 @@ func (x answer) readPairTotals(ctx context.Context) (totals []int64, err error) 
 		if err := c.store.EachRow(ctx, quantities.withSettings(c.selection.few), params, func(row driver.Rows) error {
 			var some []int64
 			err := row.Scan(&some)
-			totals = append(totals, some...)
+			for _, total := range some {
+				totals = append(totals, total*(metric.Scale/one.Numerator.Scale()))
+			}
 			return err
 		}); err != nil {
 			return nil, err

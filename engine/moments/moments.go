@@ -45,6 +45,8 @@ type Pair struct {
 	Negative int64    // visitors whose x is below 0
 	OfY      int64    // visitors whose y is not 0
 	Both     int64    // visitors whose x and y are not 0
+	Capped   int64    `json:",omitzero"` // visitors from whose x the cap removed something
+	Removed  *big.Int `json:",omitzero"` // by the cap, of all x; nil: there is no cap
 }
 
 // Denominator returns the sums of y in the place of x.
@@ -53,7 +55,7 @@ func (p *Pair) Denominator() Pair { return Pair{X: p.Y, Nonzero: p.OfY} }
 // NoPair returns the sums of no visitors, which the caller may modify.
 func NoPair() Pair {
 	none := func() stats.Sums { return stats.Sums{Sum: new(big.Int), Squares: new(big.Int)} }
-	return Pair{X: none(), Y: none(), Products: new(big.Int)}
+	return Pair{X: none(), Y: none(), Products: new(big.Int), Removed: new(big.Int)}
 }
 
 func (p *Pair) combineWith(o *Pair, sign int64) Pair {
@@ -64,7 +66,8 @@ func (p *Pair) combineWith(o *Pair, sign int64) Pair {
 		X: combineSums(p.X, o.X, sign), Y: combineSums(p.Y, o.Y, sign),
 		Products: combineSums(stats.Sums{Sum: p.Products}, stats.Sums{Sum: o.Products}, sign).Sum,
 		Nonzero:  p.Nonzero + sign*o.Nonzero, Negative: p.Negative + sign*o.Negative, OfY: p.OfY + sign*o.OfY,
-		Both: p.Both + sign*o.Both,
+		Both: p.Both + sign*o.Both, Capped: p.Capped + sign*o.Capped,
+		Removed: combineSums(stats.Sums{Sum: p.Removed}, stats.Sums{Sum: o.Removed}, sign).Sum,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -126,12 +127,26 @@ func (c *sliceSums) checkCap(p *plan.Plan, limited *moments.AppliedCap, checks *
 		check.Amount = &Money{Units: big.NewInt(limited.Limit)}
 		check.Reason = ""
 		for _, v := range p.Variations {
-			if remainder := c.counted[v.ID].CappedRemainder; remainder.Value.Sum != nil {
-				check.Visitors += remainder.Visitors
-				check.ValueRemoved.Units.Add(check.ValueRemoved.Units, remainder.Value.Sum)
+			visitors, removed := removedByCap(p, c.counted[v.ID])
+			check.Visitors += visitors
+			if removed != nil {
+				check.ValueRemoved.Units.Add(check.ValueRemoved.Units, removed)
 			}
 		}
 	}
+}
+
+// removedByCap returns the visitors from whom the cap of a report removed something, and how much in
+// 1/schema.MoneyScale; nil: nothing.
+func removedByCap(p *plan.Plan, of moments.Moments) (visitors int64, removed *big.Int) {
+	if p.Expression == nil {
+		return of.CappedRemainder.Visitors, of.CappedRemainder.Value.Sum
+	}
+	if of.Pair.Removed == nil {
+		return 0, nil
+	}
+	units := big.NewInt(metric.Scale / p.Expression.Numerator.Scale())
+	return of.Pair.Capped, units.Mul(units, of.Pair.Removed)
 }
 
 // checkCurrencies names the currencies of the amounts that are in no sum.

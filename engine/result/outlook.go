@@ -162,7 +162,8 @@ type Outlook struct {
 	WorthReason      stats.Reason   `json:"worthReason,omitempty"` // why there is no worth per week
 	Sentences        []string       `json:"sentences"`
 
-	baseline Estimate
+	baseline   Estimate
+	metricName string
 }
 
 // OutlookRules are the settings of an experiment, as a campaign declares them.
@@ -221,7 +222,10 @@ func NewOutlook(p *plan.Plan, t *Traffic, given int, pool *worth.Pool, priors []
 		},
 		Weeks: []WeeksOutlook{},
 	}
-	if p.Expression == nil {
+	o.metricName = metrics[p.Metric].name
+	if p.Expression != nil {
+		o.metricName = nameOfExpression(p)
+	} else {
 		o.Goal = &GoalName{p.GoalID, p.GoalName}
 	}
 	for _, share := range p.ExpectedShares {
@@ -347,7 +351,7 @@ func (o *Outlook) setSentences(pool *worth.Pool) {
 	for i := range o.Priors {
 		say("With %s.", o.Priors[i].Text)
 	}
-	say("%s", pool.Summary.InWords(nameOfMetric(o.Metric), "campaign"))
+	say("%s", pool.Summary.InWords(o.metricName, "campaign"))
 }
 
 // trafficInWords returns sentences about the visitors of an outlook.
@@ -360,10 +364,10 @@ func (o *Outlook) trafficInWords() []string {
 		known = wording.FormatValue(*o.Baseline, o.baseline.Interval, o.Metric.IsRate())
 	}
 	first := fmt.Sprintf("%s visitors a day are given; %s in control is that of %s: %s.", daily,
-		nameOfMetric(o.Metric), basis, known)
+		o.metricName, basis, known)
 	if of.From != nil {
 		first = fmt.Sprintf("%s visitors a day, as in %s, from %s to %s; %s in control: %s.", daily, basis,
-			of.From.Format(time.DateOnly), of.To.AddDate(0, 0, -1).Format(time.DateOnly), nameOfMetric(o.Metric), known)
+			of.From.Format(time.DateOnly), of.To.AddDate(0, 0, -1).Format(time.DateOnly), o.metricName, known)
 	}
 	said := []string{first}
 	if of.Of == worth.Tested {

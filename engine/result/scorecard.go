@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -19,6 +20,7 @@ type ScorecardRow struct {
 	Goal             *GoalName            `json:"goal"` // null: all goals count, or those that the metric names
 	Metric           query.Metric         `json:"metric"`
 	Name             string               `json:"name,omitempty"`             // of a declared metric
+	Unit             metric.Unit          `json:"unit,omitempty"`             // of a declared metric: share, money or number
 	ConversionWindow *AgeRange            `json:"conversionWindow,omitempty"` // nil: none
 	Role             Role                 `json:"role"`
 	Direction        string               `json:"direction"` // up or down: the good direction
@@ -106,13 +108,13 @@ func metricsOf(p *plan.Plan, goal *plan.Plan, declared []roleOf) []query.Metric 
 
 // newScorecardRow returns the row of a metric of a goal, without its variations. The last role of the metric counts,
 // but the row is also that of its guardrail and of its secondary metric.
-func newScorecardRow(goal *plan.Plan, metric query.Metric, declared []roleOf) *ScorecardRow {
+func newScorecardRow(goal *plan.Plan, of query.Metric, declared []roleOf) *ScorecardRow {
 	r := &ScorecardRow{
-		Metric: metric, Role: RoleOther, Direction: catalogue.Up,
-		plan: goal.WithMetric(metric), guardrail: -1, secondary: -1,
+		Metric: of, Role: RoleOther, Direction: catalogue.Up,
+		plan: goal.WithMetric(of), guardrail: -1, secondary: -1,
 	}
 	for _, d := range declared {
-		if d.Measure != goal.Measure() || d.metric != metric {
+		if d.Measure != goal.Measure() || d.metric != of {
 			continue
 		}
 		r.Role, r.Direction = d.role, catalogue.Up
@@ -125,6 +127,7 @@ func newScorecardRow(goal *plan.Plan, metric query.Metric, declared []roleOf) *S
 	switch {
 	case r.plan.Expression != nil: // it names its goals
 		r.Name = nameOfExpression(r.plan)
+		r.Unit = r.plan.Expression.Unit()
 	case r.plan.GoalID != 0:
 		r.Goal = &GoalName{r.plan.GoalID, r.plan.GoalName}
 	}

@@ -82,6 +82,14 @@ func nameIn(p *plan.Plan) string {
 // nameOfExpression returns the name of a declared metric, or else one that says what the expression measures.
 func nameOfExpression(p *plan.Plan) string { return cmp.Or(p.MetricName, p.Expression.ShortName()) }
 
+// nameOfDeclared returns the name of the primary metric in a sentence.
+func nameOfDeclared(p *plan.Plan) string {
+	if about := p.AboutMeasure(p.Declared.PrimaryMeasure()); about.Expression != nil {
+		return nameOfExpression(about)
+	}
+	return metrics[p.Declared.Metric].name
+}
+
 // nameOfMetric returns the name of a metric in a sentence. That of a declared metric, whose plan is not known, says
 // what it measures.
 func nameOfMetric(m query.Metric) string {

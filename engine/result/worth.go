@@ -12,7 +12,6 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
-	"lifthouse/schema"
 	"lifthouse/stats"
 )
 
@@ -47,16 +46,16 @@ func whyNoWorth(p *plan.Plan, a *looks.Analysis) stats.Reason {
 	return ""
 }
 
-// NewWorth returns what the treatments of a subject are worth, or nil if its pool does not have it. With a reason, each
-// item has only the reason, see Report.WorthReason.
-func NewWorth(of schema.Subject, metric query.Metric, reason stats.Reason, pool *worth.Pool, currency string) *Worth {
-	items, has := pool.ItemsOf(of)
+// NewWorth returns what the treatments of the subject of a plan are worth, or nil if its pool does not have it. With a
+// reason, each item has only the reason, see Report.WorthReason.
+func NewWorth(p *plan.Plan, reason stats.Reason, pool *worth.Pool, currency string) *Worth {
+	items, has := pool.ItemsOf(p.Subject)
 	if !has {
 		return nil
 	}
 	w := &Worth{
 		Pool: pool.Summary, Currency: currency, Items: []WorthItem{},
-		PoolText: pool.Summary.InWords(nameOfMetric(metric), "campaign"),
+		PoolText: pool.Summary.InWords(nameOfDeclared(p), "campaign"),
 	}
 	for _, item := range items {
 		if reason != "" {

@@ -19,7 +19,7 @@ function Term({ row, id }) {
   const change = control && value !== null && value !== undefined ? (value - control) / Math.abs(control) : undefined;
   return (
     <div class="term">
-      <span class="quiet">{metrics[row.metric]}</span>
+      <span class="quiet">{metrics[/** @type {MetricName} */ (row.metric)]}</span>
       <b><Num value={change}>{lift(change, effect?.interval)}</Num></b>{effect?.observed !== undefined && <span class="quiet"> observed{row.metric === "valuePerVisitor" && <>, <Num value={effect.value}>{lift(effect.value, effect.interval)}</Num> expected</>}</span>}
       <span class="quiet"><Num value={control}>{metric(row.metric, control, of[0]?.interval)}</Num> → <Num value={value}>{metric(row.metric, value, of[1]?.interval)}</Num></span>
     </div>

@@ -4,10 +4,11 @@ import { described } from "./filters.jsx";
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { count } from "./format.js";
 import { useAnswer } from "./hooks.js";
+import { measureOf } from "./measure.js";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
 import { Minus } from "./rows.jsx";
 import { Cell, Lift, Verdict } from "./table.jsx";
-import { nameOf, liftIn } from "./words.js";
+import { liftIn } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
@@ -40,7 +41,7 @@ export function Compare({ subject, route }) {
   const scale = liftScale(rows.map((r) => ({ ...r.comparison, sequential: undefined })));
   return (
     <section aria-labelledby="compare">
-      <div class="head"><h2><span id="compare">{who[0].toUpperCase() + who.slice(1)} against all other visitors</span>{body && <small>{nameOf(body.compareMetric, body.conversionWindow)}</small>}</h2></div>
+      <div class="head"><h2><span id="compare">{who[0].toUpperCase() + who.slice(1)} against all other visitors</span>{body && <small>{measureOf(body).name}</small>}</h2></div>
       {error && <Fault error={error} again={again} />}
       {!body && !error && <Loading what="all other visitors" />}
       {body && <table class="cards scorecard" role="table" aria-labelledby="compare">

@@ -1,6 +1,7 @@
 // @ts-check
-import { chance, count, dayName, isRate, lastDay, lift, liftSpan, metric, money, number, percent, pInWords, probability } from "./format.js";
+import { chance, count, dayName, lastDay, lift, liftSpan, metric, money, number, percent, pInWords, probability } from "./format.js";
 import { Help } from "./help.jsx";
+import { measureOf } from "./measure.js";
 import { DataTable, Mark, Num } from "./parts.jsx";
 import { Plane, pathOf } from "./plane.jsx";
 import { scaleOf } from "./scale.js";
@@ -25,10 +26,10 @@ export function Since({ at, looks }) {
 
 /** figures returns an effect with its interval as text.
  * @param {{ difference: Effect, improvement: Effect }} effect @param {Results} results */
-function figures({ difference, improvement }, { compareMetric, significanceLevel }) {
-  const kind = `${significanceLevel}\u00a0% interval`, relative = improvement.value;
+function figures({ difference, improvement }, results) {
+  const kind = `${results.significanceLevel}\u00a0% interval`, relative = improvement.value;
   if (relative !== null && improvement.interval) return `lift ${lift(relative, improvement.interval)} (${kind} ${liftSpan(improvement.interval)})`;
-  const rate = isRate(compareMetric ?? "");
+  const rate = measureOf(results).unit === "share";
   /** @param {number | null} x */
   const write = (x) => (x === null ? "open" : rate ? number(100 * x, 2) + "\u00a0points" : money(x));
   const ends = difference.interval;
@@ -99,7 +100,7 @@ export function Looks({ results }) {
                 <tr key={look.number + " " + v.id} data-look={look.number}>
                   <th scope="row">{look.number}<small>{lastDay(look.end)}</small></th><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
                   {several && <td><Mark index={index} />{"\u00a0"}{variations[index]?.name}</td>}
-                  <td><Shown variation={v} bayesian={bayesian} name={results.compareMetric ?? "goalConversionRate"} /></td>
+                  <td><Shown variation={v} bayesian={bayesian} name={measureOf(results).as} /></td>
                   {bayesian ? <td><Num value={v.chanceToBeatControl}>{chance(v.chanceToBeatControl)}</Num></td>
                     : <><td><Num value={v.z}>{money(v.z)}</Num> <small>({money(v.criticalValue)})</small></td><td><Num value={v.pValue}>{probability(v.pValue)}</Num></td></>}
                   <td>{(bayesian ? conclusion?.look === look.number && conclusion.variationId === v.id : v.significant) ? <b>yes</b> : "no"}</td>

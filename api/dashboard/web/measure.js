@@ -2,15 +2,21 @@
 import { isRate, metric, metricSpan } from "./format.js";
 import { nameOf } from "./words.js";
 
-/** @import { Estimate, Interval, Results, Variation } from "./types.d.ts" */
+/** @import { Estimate, Interval, MetricName, Results, ScorecardRow, Variation } from "./types.d.ts" */
 
 /** Measure is the metric of a report.
  * @typedef {object} Measure
  * @property {string} name
+ * @property {MetricName} as the name of a metric that is written alike
  * @property {"share" | "money" | "number"} unit
  * @property {(variation: Pick<Variation, "metric"> & Partial<Pick<Variation, "metrics">>) => Estimate} of
  * @property {(value: number | null | undefined, interval?: Interval | null) => string} write
  * @property {(interval?: Interval | null) => string} span */
+
+/** measureOfRow returns the name of the metric of a row, and that of a metric that is written alike.
+ * @param {ScorecardRow} row
+ * @returns {{ name: string, as: MetricName }} */
+export const measureOfRow = ({ metric, name, unit, conversionWindow }) => (name === undefined ? { name: nameOf(/** @type {MetricName} */ (metric), conversionWindow), as: /** @type {MetricName} */ (metric) } : { name, as: unit === "share" ? "goalConversionRate" : "valuePerVisitor" });
 
 /** measureOf returns the metric of a report: the one that its question writes, or the one with a name.
  * @param {Pick<Results, "question" | "compareMetric" | "conversionWindow">} results
@@ -18,9 +24,9 @@ import { nameOf } from "./words.js";
 export function measureOf({ question, compareMetric, conversionWindow }) {
   const named = compareMetric || "goalConversionRate", written = question?.metric !== undefined;
   const ofNamed = isRate(named) ? "share" : named === "goalsPerVisitor" ? "number" : "money";
-  const unit = written ? question.unit ?? "number" : ofNamed, as = unit === "share" ? "Rate" : "";
+  const unit = written ? question.unit ?? "number" : ofNamed, as = unit === "share" ? "goalConversionRate" : "valuePerVisitor";
   return {
-    name: written ? question.name ?? question.metric ?? "" : nameOf(compareMetric, conversionWindow), unit,
+    name: written ? question.name ?? question.metric ?? "" : nameOf(compareMetric, conversionWindow), as, unit,
     of: (v) => /** @type {Estimate} */ (v.metric ?? v.metrics?.[named]),
     write: (value, interval) => metric(as, value, interval),
     span: (interval) => metricSpan(as, interval),

@@ -2,9 +2,9 @@
 import { originOf } from "./changed.jsx";
 import { chance, isRate, lift, liftSpan, loss, percent } from "./format.js";
 import { Axis, tick } from "./forest.jsx";
+import { measureOf } from "./measure.js";
 import { DataTable, Mark, Num, Part, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
-import { metrics } from "./words.js";
 
 /** @import { Results, Scale } from "./types.d.ts" */
 
@@ -28,7 +28,7 @@ function sketch(value, interval, scale) {
 export function Posterior({ results }) {
   const compared = results.variations.flatMap(({ id, name, comparison: c }, index) => (c?.bayesian ? [{ id, name, index, improvement: c.improvement, bayesian: c.bayesian }] : []));
   if (compared.length === 0) return null;
-  const name = results.compareMetric ?? "goalConversionRate";
+  const measure = measureOf(results), name = measure.as;
   const prior = compared[0]?.bayesian.prior;
   const drawn = compared.flatMap(({ improvement: { value, interval }, ...v }) => (value !== null && interval?.every((x) => x !== null) ? [{ ...v, value, interval: /** @type {[number, number]} */ (interval) }] : []));
   const scale = scaleOf([0, ...drawn.flatMap(({ value, interval }) => [2 * interval[0] - value, 2 * interval[1] - value])], 8);
@@ -61,7 +61,7 @@ export function Posterior({ results }) {
           </tr>
         ))}
       </DataTable>
-      <p class="quiet">The expected loss is the average loss of {metrics[name].toLowerCase()} if the choice is wrong{isRate(name) ? ", in percentage points" : ""}.</p>
+      <p class="quiet">The expected loss is the average loss of {results.question?.metric ? measure.name : measure.name.toLowerCase()} if the choice is wrong{isRate(name) ? ", in percentage points" : ""}.</p>
     </Part>
   );
 }

@@ -4,9 +4,10 @@ import { Cause } from "./cause.jsx";
 import { count, decimals, half, isRate, lift, metric, money, number, probability } from "./format.js";
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { Help } from "./help.jsx";
+import { measureOfRow } from "./measure.js";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
 import { Cell, Verdict } from "./table.jsx";
-import { guardrails, nameOf, roles, liftIn, verdictOf, why } from "./words.js";
+import { guardrails, roles, liftIn, verdictOf, why } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Comparison, Interval, Results, Scale, ScorecardRow, ScorecardVariation } from "./types.d.ts" */
@@ -33,7 +34,7 @@ export function Scorecard({ answer: { body, error, loading, again } }) {
  * @param {{ row: ScorecardRow, comparison: Comparison, absolute: boolean, looks: boolean }} props */
 function Change({ row, comparison: c, absolute, looks }) {
   const effect = absolute ? c.difference : c.improvement, look = looks && (absolute ? c.sequential?.difference : c.sequential?.improvement);
-  const rate = isRate(row.metric);
+  const rate = isRate(measureOfRow(row).as);
   /** @param {number | null | undefined} x @param {Interval | null} [interval] */
   const write = (x, interval) => (!absolute ? lift(x, interval) : x === null || x === undefined ? "–" : (x > 0 ? "+" : "") + (rate ? number(100 * x, decimals(100 * (half(interval) ?? 0))) : number(x, decimals(half(interval)))));
   /** @param {Interval | null | undefined} i */
@@ -61,14 +62,14 @@ const Look = ({ comparison: { sequential: s } }) => (s ? <small>{[s.look && "loo
 /** Row is one metric of a goal for one variation.
  * @param {{ compared: Compared, scale: Scale, several: boolean, absolute: boolean, looks: boolean, exploring: boolean, label: string }} props */
 function Row({ compared, scale, several, absolute, looks, exploring, label }) {
-  const { row, v, index, comparison: c } = compared, [control] = row.variations, decides = row.role === "primary" || row.role === "guardrail";
+  const { row, v, index, comparison: c } = compared, [control] = row.variations, decides = row.role === "primary" || row.role === "guardrail", of = measureOfRow(row);
   return (
     <tr role="row" data-metric={row.metric} data-goal={row.goal?.id} data-role={row.role}>
-      <th role="rowheader" scope="row">{nameOf(row.metric, row.conversionWindow)} <small>{row.goal?.name ?? "all goals"}, {roles[row.role]}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
-      <Cell label="Control" class="n"><Num value={control.estimate.value}>{metric(row.metric, control.estimate.value, control.estimate.interval)}</Num></Cell>
-      <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(row.metric, v.estimate.value, v.estimate.interval)}</Num></Cell>
+      <th role="rowheader" scope="row">{of.name} <small>{row.name === undefined && `${row.goal?.name ?? "all goals"}, `}{roles[row.role]}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
+      <Cell label="Control" class="n"><Num value={control.estimate.value}>{metric(of.as, control.estimate.value, control.estimate.interval)}</Num></Cell>
+      <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(of.as, v.estimate.value, v.estimate.interval)}</Num></Cell>
       <Cell label={label} class="n two"><Change {...{ row, absolute, looks }} comparison={c} /></Cell>
-      <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={looks ? c : { ...c, sequential: undefined }} index={index} name={`${nameOf(row.metric, row.conversionWindow)}, ${v.name}`} margin={marginOf(compared)} /></Cell>
+      <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={looks ? c : { ...c, sequential: undefined }} index={index} name={`${of.name}, ${v.name}`} margin={marginOf(compared)} /></Cell>
       {looks && <Cell label="p at the last look"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{decides && <Look comparison={c} />}{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>}
       <Cell label="Result" class="two"><Outcome {...{ row, v, exploring }} comparison={c} /></Cell>
     </tr>

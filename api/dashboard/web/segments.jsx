@@ -9,7 +9,7 @@ import { measureOf } from "./measure.js";
 import { Empty, Fault, Loading } from "./parts.jsx";
 import { follow } from "./route.js";
 import { Rows, segmentsOf } from "./rows.jsx";
-import { filters, labelOf, listed, nameOf } from "./words.js";
+import { filters, labelOf, listed } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
@@ -93,7 +93,7 @@ export function Segments({ subject, route, go, own }) {
   const ready = results?.dimension === asked && results.breakdown, different = ready && results.heterogeneity;
   return (
     <section aria-labelledby="segments" aria-busy={!ready && !error}>
-      <div class="head"><h2><span id="segments">Segments</span><Help of="segments" />{results && <small>{nameOf(results.compareMetric, results.conversionWindow)}</small>}</h2>
+      <div class="head"><h2><span id="segments">Segments</span><Help of="segments" />{results && <small>{measureOf(results).name}</small>}</h2>
       <Attributes asked={asked.split(",")} own={own} choose={(dimension) => go(route.with("dimension", dimension))} /></div>
       {error && <Fault error={error} again={again} reset={follow(go, route.without("dimension").address)} />}
       {!ready && !error && <div class="segments-room"><Loading what="the segments" /></div>}

@@ -5,22 +5,23 @@ import { Axis } from "./forest.jsx";
 import { Funnel } from "./funnel.jsx";
 import { Help } from "./help.jsx";
 import { hasDecision } from "./looks.jsx";
+import { measureOf } from "./measure.js";
 import { Mark, Num, Part, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { Values } from "./values.jsx";
-import { metrics, nameOf, liftIn, verdictOf, why } from "./words.js";
+import { liftIn, verdictOf, why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
 /** @import { Route } from "./route.js" */
 /** @import { Comparison, Conclusion, Effect, Estimate, Experiment, MetricName, Results, Scale, Subject } from "./types.d.ts" */
 
 /** Bar shows an estimate with its interval.
- * @param {{ scale: Scale, estimate: Estimate, index: number, name: MetricName }} props */
-function Bar({ scale, estimate, index, name }) {
+ * @param {{ scale: Scale, estimate: Estimate, index: number, name: MetricName, label: string }} props */
+function Bar({ scale, estimate, index, name, label }) {
   if (!estimate.interval || estimate.value === null) return null;
   const [low, high] = [scale.clip(estimate.interval[0], -Infinity), scale.clip(estimate.interval[1], Infinity)];
   return (
-    <svg class={"bar " + hue(index)} height="16" width="100%" role="img" aria-label={`${metrics[name]}: interval ${metricSpan(name, estimate.interval)}`}>
+    <svg class={"bar " + hue(index)} height="16" width="100%" role="img" aria-label={`${label}: interval ${metricSpan(name, estimate.interval)}`}>
       <rect x={low + "%"} width={high - low + "%"} y="4" height="8" rx="2" />
       <line x1={scale.at(estimate.value) + "%"} x2={scale.at(estimate.value) + "%"} y1="1" y2="15" />
     </svg>
@@ -85,8 +86,8 @@ const helped = { convertedVisitors: "converted", goalsReached: "goals" };
  * @param {{ results: Results, subject: Subject, route: Route, pictured?: Experiment["variations"] }} props */
 export function Variations({ results, subject, route, pictured }) {
   const { kind } = subject;
-  const name = results.compareMetric || "goalConversionRate";
-  const estimates = results.variations.map((v) => v.metrics[name]);
+  const measure = measureOf(results), name = measure.as;
+  const estimates = results.variations.map(measure.of);
   const scale = scaleOf(estimates.flatMap((e) => [e.value, ...(e.interval || [])]).filter((x) => x !== null));
   const empty = results.totals.visitors === 0;
   const compared = !empty && results.variations.some((v) => v.comparison);
@@ -94,24 +95,24 @@ export function Variations({ results, subject, route, pictured }) {
   /** @type {Count[]} */
   const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
-  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", nameOf(name, results.conversionWindow), ...(compared ? [liftIn(results), proof, "Verdict"] : [])];
-  const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", name, ...(compared ? ["lift", bayesian ? "chance" : "pValue", "verdict"] : [])];
+  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", measure.name, ...(compared ? [liftIn(results), proof, "Verdict"] : [])];
+  const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", results.question?.metric ? "" : name, ...(compared ? ["lift", bayesian ? "chance" : "pValue", "verdict"] : [])];
   return (
     <Part id="variations" title="Variations" open={kind === "widget" || empty}>
       <table class="cards" role="table" aria-labelledby="variations">
         <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < counts.length + 3 ? "n" : undefined}>{h}{helps[i] && <Help of={helps[i]} />}</th>)}</tr></thead>
         <tbody role="rowgroup">
           {results.variations.map((v, index) => {
-            const estimate = v.metrics[name], c = compared && v.comparison, picture = pictured?.find(({ id }) => id === v.id)?.imageUrl;
+            const estimate = measure.of(v), c = compared && v.comparison, picture = pictured?.find(({ id }) => id === v.id)?.imageUrl;
             return (
               <tr key={v.id} role="row" data-variation={v.id}>
                 <th role="rowheader" scope="row"><Mark index={index} />{"\u00a0"}{v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}{picture && <small><a href={picture} target="_blank" rel="noreferrer">picture<span class="hidden"> of {v.name}, in a new tab</span></a></small>}</th>
                 <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num></Cell>
                 {counts.map((n) => <Cell key={n} label={words[n]} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
                 <Cell label="Value" class="n"><Num value={v.value}>{money(v.value)}</Num></Cell>
-                <Cell label={nameOf(name, results.conversionWindow)} class="wide">
+                <Cell label={measure.name} class="wide">
                   <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> {!empty && <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>}
-                  <Bar scale={scale} estimate={estimate} index={index} name={name} />
+                  <Bar scale={scale} estimate={estimate} index={index} name={name} label={measure.name} />
                 </Cell>
                 {compared && !c && <><Cell label="Lift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
                 {c && <>

@@ -2,8 +2,9 @@
 // The views of the chart over time.
 import { count, isRate, lift, liftSpan, metric, metricSpan, money } from "./format.js";
 import { comparedOf, tick } from "./forest.jsx";
+import { measureOf } from "./measure.js";
 import { beamsOf, bounded, increments, unitOf } from "./points.js";
-import { nameOf, liftIn } from "./words.js";
+import { liftIn } from "./words.js";
 
 /** @import { Line, Point, Results, View } from "./types.d.ts" */
 
@@ -33,12 +34,12 @@ function liftsOf(results, points) {
  * @param {Results} results @param {Point[]} points
  * @returns {View} */
 function metricsOf(results, points) {
-  const name = results.compareMetric || "goalConversionRate";
+  const measure = measureOf(results), name = measure.as;
   /** @type {Line[]} */
-  const lines = results.variations.map((v, index) => ({ index, name: v.name, entries: points.map((p) => ofID(p, v.id)?.metrics[name]) }));
+  const lines = results.variations.map((v, index) => ({ index, name: v.name, entries: points.map((p) => { const of = ofID(p, v.id); return of && measure.of(of); }) }));
   return {
-    name: "metric", label: nameOf(name, results.conversionWindow), cumulative: true, marks: [], beams: [],
-    caption: `${nameOf(name, results.conversionWindow)} (cumulative) with ${results.significanceLevel}\u00a0% interval`, lines,
+    name: "metric", label: measure.name, cumulative: true, marks: [], beams: [],
+    caption: `${measure.name} (cumulative) with ${results.significanceLevel}\u00a0% interval`, lines,
     write: (x, i) => metric(name, x, i), span: (i) => metricSpan(name, i),
     tick: (x) => (isRate(name) ? Number((100 * x).toFixed(3)) + "\u00a0%" : money(x)),
   };

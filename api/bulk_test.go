@@ -81,6 +81,9 @@ func newShops(t *testing.T) *server {
       - id: 2
         domain: b.example.com
         goals: [{id: 9, name: Order}]
+        metrics:
+          - {key: large, name: Large orders, expression: "converted(order where value > 60)"}
+          - {key: mean, name: Mean of large orders, expression: "sum(order.value where value > 60) / count(order where value > 60)"}
         campaigns:
           - id: 41
             name: Bayes
@@ -88,6 +91,7 @@ func newShops(t *testing.T) *server {
             methodology: bayesian
             prior: learned
             primaryGoalId: 9
+            goals: {guardrails: [{metric: large, margin: 10}], secondary: [{metric: mean}]}
             significanceLevel: 95
             owner: Ada
             tags: [cart, home]

@@ -61,8 +61,7 @@ func cellsOfCSV(t *testing.T, text string, columns []tables.Column) (all cells) 
 			case cell == "" && (columns[i].Null != "" || !isText):
 				record[i] = "null"
 			case isText:
-				quoted := must.Get(json.Marshal(strings.TrimPrefix(cell, "'")))(t)
-				record[i] = string(quoted)
+				record[i] = jsonOf(t, strings.TrimPrefix(cell, "'"))
 			}
 		}
 		all = append(all, record)
@@ -122,6 +121,12 @@ func cellOfParquet(t *testing.T, of parquet.Value, kind tables.Type) string {
 	case tables.String:
 		value = string(of.ByteArray())
 	}
+	return jsonOf(t, value)
+}
+
+// jsonOf returns a value as JSON, in which <, > and & are as they are.
+func jsonOf(t *testing.T, value any) string {
+	t.Helper()
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

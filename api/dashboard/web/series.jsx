@@ -128,7 +128,7 @@ export function OverTime({ subject, route, go }) {
   const points = body?.series && body.series.length > 1 ? body.series : undefined;
   const views = useMemo(() => (body && points ? viewsOf(body, points) : []), [body]);
   const view = views.find((v) => v.name === route.get("view")) ?? views[0];
-  const tabs = [...(views.length > 0 ? views : [{ name: "lift", label: "Over time" }]), ...(subject.kind === "widget" ? [] : [{ name: "age", label: "By age" }])];
+  const tabs = [...(views.length > 0 ? views : [{ name: "lift", label: "Over time" }]), ...(subject.kind === "widget" || body?.question?.metric ? [] : [{ name: "age", label: "By age" }])];
   return (
     <section class="overtime" aria-labelledby="overtime" aria-busy={!byAge && loading}>
       <div class="head"><h2 id="overtime">Over time</h2>

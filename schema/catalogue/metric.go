@@ -179,6 +179,7 @@ func (c *checker) checkMetrics(path string, site *Website, terms *Terms) {
 	c.AddIf(len(site.Metrics) > MaxMetrics, path+".metrics", len(site.Metrics),
 		fmt.Sprintf("must have at most %d metrics", MaxMetrics))
 	taken := map[string]bool{}
+	measured := map[string]string{} // keys by the text of what they measure
 	for i := range site.Metrics {
 		m := &site.Metrics[i]
 		at := fmt.Sprintf("%s.metrics[%d]", path, i)
@@ -187,6 +188,13 @@ func (c *checker) checkMetrics(path string, site *Website, terms *Terms) {
 		taken[m.Key] = true
 		c.checkName(at, m.Name)
 		c.checkExpression(at, m, terms)
+		declared, isValid := terms.resolve(m, terms.namesInMetrics())
+		if !isValid {
+			continue
+		}
+		other, twice := measured[declared.Text]
+		c.AddIf(twice, at+".expression", m.Expression, "measures the same as "+other)
+		measured[declared.Text] = m.Key
 	}
 }
 

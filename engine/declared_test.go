@@ -14,6 +14,7 @@ import (
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
+	"lifthouse/stats"
 )
 
 // every is a condition that all events of a trial meet. With it, a metric that has a name is a declared one.
@@ -186,4 +187,59 @@ func rowsWithRole(t *testing.T, r *result.Report, role result.Role) (rows []stri
 	}
 	slices.Sort(rows)
 	return rows
+}
+
+// TestDeclaredMetricsAreFrozenByTheFirstView changes what the primary metric measures after the first view: to another
+// expression, and to a metric with a name. Nothing changes but a warning that names the field. Another name of the metric
+// changes nothing but the name.
+func TestDeclaredMetricsAreFrozenByTheFirstView(t *testing.T) {
+	x := newDeclaredTrial(t, true, query.GoalsPerVisitor, &catalogue.Goal{})
+	x.live = false
+	x.weeks([]int{50, 90})
+	ask := func(r *query.Request) { r.Metric = "" }
+	before := x.report(ask)
+	must.Equal(t, before.Conclusion.Status, stats.StatusWinner, "status")
+	sameResults := func(about string, warns bool) {
+		t.Helper()
+		after := x.report(ask)
+		check.Equal(t, inJSON(t, after.Looks), inJSON(t, before.Looks), "looks after %s", about)
+		check.Equal(t, inJSON(t, after.Variations), inJSON(t, before.Variations), "variations after %s", about)
+		check.Equal(t, after.Conclusion.Status, before.Conclusion.Status, "status after %s", about)
+		isWarned := strings.Contains(inJSON(t, after.Checks.Warnings), "PLAN_CHANGED")
+		check.Equal(t, isWarned, warns, "warning after %s", about)
+	}
+	for i := range x.metrics {
+		x.metrics[i].Name += ", renamed"
+	}
+	x.apply()
+	sameResults("another name", false)
+	check.Equal(t, x.report(ask).Question.Name, "Own goalsPerVisitor, renamed", "name")
+
+	for i := range x.metrics {
+		x.metrics[i].Expression = strings.ReplaceAll(x.metrics[i].Expression, "value > -100000", "value > 20")
+	}
+	x.apply()
+	sameResults("another expression", true)
+
+	x.campaign.PrimaryMetric = string(query.GoalConversionRate)
+	x.campaign.PrimaryGoalID = 1
+	x.apply()
+	sameResults("a metric with a name", true)
+}
+
+// TestADeclaredMetricComesTooLate declares a metric as the primary one after the first view: the one with a name
+// remains.
+func TestADeclaredMetricComesTooLate(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.weeks([]int{50, 90})
+	ask := func(r *query.Request) { r.Metric = "" }
+	before := x.report(ask)
+	x.metrics = []catalogue.Metric{{Key: "own", Name: "Own", Expression: declaredAs[query.GoalsPerVisitor]}}
+	x.campaign.PrimaryMetric = "own"
+	x.campaign.PrimaryGoalID = 0
+	x.apply()
+	after := x.report(ask)
+	check.Equal(t, inJSON(t, after.Looks), inJSON(t, before.Looks), "looks")
+	check.Equal(t, inJSON(t, after.Variations), inJSON(t, before.Variations), "variations")
+	check.That(t, after.Question == nil, "the report is about a metric with a name")
 }

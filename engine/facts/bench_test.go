@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/loadgen/population"
@@ -180,7 +181,24 @@ func questions() []question {
 		}),
 		with("by age", func(r *query.Request) { r.Curve = true }),
 		with("by day", func(r *query.Request) { r.Interval = "day" }),
+		with("mobile by day", func(r *query.Request) {
+			r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
+			r.Interval = "day"
+		}),
+		with("metric", writeMetric),
+		with("metric by day", func(r *query.Request) {
+			writeMetric(r)
+			r.Interval = "day"
+		}),
 	}
+}
+
+// writeMetric makes a request one about a metric without a name.
+func writeMetric(r *query.Request) {
+	r.GoalID = 0
+	r.Metric = ""
+	r.Expression = "sum(#3.value where value > 0)"
+	r.Names = &metric.Names{AcceptsUnknownGoals: true}
 }
 
 func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign int64, r query.Request) {

@@ -36,11 +36,14 @@ func (p *Plan) DeclaredNames() *metric.Names { return p.terms.DeclaredNames() }
 // DeclaredMetrics returns the metrics that the website declares.
 func (p *Plan) DeclaredMetrics() []*catalogue.DeclaredMetric { return p.terms.DeclaredMetrics() }
 
-// asksDeclared reports whether the request leaves open what is compared.
-func (p *Plan) asksDeclared() bool {
+// leavesOpen reports whether the request leaves open what is compared.
+func (p *Plan) leavesOpen() bool {
 	hasMetric := p.Asked.Metric != "" || p.Asked.GoalID != 0 || p.Asked.Expression != ""
-	return p.Rules.Compare && !hasMetric && p.Declared.Metric.Expression() != nil
+	return p.Rules.Compare && !hasMetric
 }
+
+// asksDeclared reports whether the request leaves open what is compared, and the primary metric is a declared one.
+func (p *Plan) asksDeclared() bool { return p.leavesOpen() && p.Declared.Metric.Expression() != nil }
 
 // setPrimaryMetric makes the plan one about the primary metric, which is a declared one. The error is an InvalidError
 // with the parameters that do not suit it.

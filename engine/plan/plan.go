@@ -433,6 +433,9 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	switch {
 	case asOf.asksDeclared():
 		_ = asOf.setPrimaryMetric() // its faults were found when the plan was made
+	case asOf.leavesOpen() && asOf.Written != nil: // the primary metric in force has a name
+		asOf.setMeasure(asOf.Declared.PrimaryMeasure())
+		asOf.Metric = asOf.Declared.Metric
 	case asOf.Written != nil: // the windows of its quantities are those of the plan in force
 		asOf.Expression = asOf.Written
 		_ = asOf.resolveExpression() // its faults were found when the plan was made

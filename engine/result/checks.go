@@ -136,7 +136,7 @@ func (c *sliceSums) checkCap(p *plan.Plan, limited *moments.AppliedCap, checks *
 	}
 }
 
-// removedByCap returns the visitors from whom the cap of a report removed something, and how much in
+// removedByCap returns the visitors whose quantity the cap of a report limits, and how much it removes in
 // 1/schema.MoneyScale; nil: nothing.
 func removedByCap(p *plan.Plan, of moments.Moments) (visitors int64, removed *big.Int) {
 	if p.Expression == nil {

@@ -230,11 +230,11 @@ func (s *server) naiveMessages() (all []loggedEntry) {
 	return all
 }
 
-// naiveLooks reads the looks at the primary goals.
+// naiveLooks reads the looks at the primary metrics.
 func (s *server) naiveLooks() (all []loggedEntry) {
 	rows := must.Get(s.conn.Query(s.t.Context(), `SELECT recorded_at, website_id, subject_id, look, ended_at
 		FROM looks
-		WHERE kind = 'look' AND goal_id IN (3, 9) AND subject = 'campaign'`))(s.t)
+		WHERE kind = 'look' AND goal_id IN (3, 9) AND metric = 'goalConversionRate' AND subject = 'campaign'`))(s.t)
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		e := loggedEntry{Entry: "look"}

@@ -347,6 +347,9 @@ func valueOfVisitor(metric query.Metric, v *facts.Visitor) float64 {
 		}
 		return 0
 	}
+	if v.X != nil {
+		return *v.X
+	}
 	switch metric {
 	case query.GoalConversionRate:
 		return hasAny(v.GoalsReached)

@@ -441,7 +441,7 @@ func measuresOf(p *plan.Plan, all []plan.Measure) []facts.Measure {
 	asked := make([]facts.Measure, len(all))
 	for i, of := range all {
 		about := p.AboutMeasure(of)
-		asked[i] = facts.Measure{Measure: of, Cap: about.Cap, Metric: about.Expression, Goal: about.GoalID}
+		asked[i] = facts.Measure{Measure: of, Cap: about.Cap, Metric: about.Expression}
 	}
 	return asked
 }

@@ -22,19 +22,22 @@ func (e *Engine) ReadAcceptances(ctx context.Context) (map[schema.Subject]time.T
 	return accepted, source.StoreFailure(ctx, err)
 }
 
-// GoalDays is what each day adds to the counts of a goal whose metrics have a role.
+// GoalDays is what each day adds to the counts of a goal that a metric with a role measures.
 type GoalDays struct {
 	plan.Measure
 	Days []result.Increment
 }
 
 // ReadDays returns what each day (UTC) adds to the counts of the goals whose metrics have a role in a plan in force.
-// With a conversion window, a visitor counts on the day on which the window has ended. A declared metric has no counts
-// of a goal.
+// With a conversion window, a visitor counts on the day on which the window has ended.
 func (e *Engine) ReadDays(ctx context.Context, p *plan.Plan) ([]GoalDays, error) {
 	q := p.DeclaredReport().Question
 	q.Interval = query.Daily
-	goals := slices.DeleteFunc(p.Declared.AllMeasures(), func(of plan.Measure) bool { return of.Expression != "" })
+	var goals []plan.Measure
+	for _, of := range p.Declared.AllMeasures() {
+		goals = append(goals, of.OfGoal())
+	}
+	goals = plan.SortedMeasures(goals)
 	questions := make([]facts.Measure, len(goals)) // a cap changes no count
 	for i := range goals {
 		questions[i].Measure = goals[i]

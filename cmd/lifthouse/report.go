@@ -264,7 +264,7 @@ func inFlags(cmd *cobra.Command, err error) error {
 			f.Name = "--curve"
 		}
 	}
-	return err
+	return usageError{err}
 }
 
 // findID returns the id of a campaign or a goal from its id or its key.

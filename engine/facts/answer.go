@@ -294,16 +294,7 @@ func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []
 type Measure struct {
 	plan.Measure
 	Cap    *schema.Cap    // of the values of a goal, or of the quantity of a metric; nil: none
-	Metric *metric.Metric // nil: the events of the goal
-	Goal   int64          // whose events are counted beside the quantities of the metric; 0: all goals
-}
-
-// countedGoal returns the goal whose events are counted; 0: all goals.
-func (m *Measure) countedGoal() int64 {
-	if m.Metric != nil {
-		return m.Goal
-	}
-	return m.GoalID
+	Metric *metric.Metric // whose quantities are read beside the events of the goal; nil: none
 }
 
 // ReadMeasures reads the sums for each of several measures, in their order. The question must have no dimension and no
@@ -314,7 +305,7 @@ func (r Reader) ReadMeasures(
 	found = make([]*moments.Rows, len(measures))
 	err = r.eachMeasure(ctx, q, measures, (*counting).readTotals, func(i int, s *sums) error {
 		found[i] = s.reportRows()
-		s.GoalID = measures[i].countedGoal()
+		s.GoalID = measures[i].GoalID
 		s.goals = nil
 		return s.readForeign(ctx, found[i])
 	})
@@ -390,17 +381,16 @@ func (x answer) sumMeasure(ctx context.Context, of *Measure, together *sums, rea
 	s := x.newSums()
 	s.ConversionWindow = of.Window
 	s.addGoal(together, 0) // visitors
-	goal := of.countedGoal()
 	wanted := factSums{pair: of.Metric != nil}
-	if slices.Contains(together.goals, goal) {
-		s.addGoal(together, goal)
+	if slices.Contains(together.goals, of.GoalID) {
+		s.addGoal(together, of.GoalID)
 	} else {
-		wanted.goals = []int64{goal}
+		wanted.goals = []int64{of.GoalID}
 	}
 	if len(wanted.goals) == 0 && !wanted.pair {
 		return s, nil
 	}
-	s.GoalID = goal
+	s.GoalID = of.GoalID
 	s.Cap = of.Cap
 	s.Expression = of.Metric
 	var err error
@@ -512,7 +502,7 @@ func (x answer) comparedVariations() []string {
 
 // eachCompared runs a statement about the goal events of the visitors that the report compares.
 func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
-	return x.eachOfCompared(ctx, scan, func(c *counting) string {
+	return x.eachOfCompared(ctx, scan, func(c *counting, _ *parameters) string {
 		return c.selection.render(file, slices.Concat(c.selection.goals, []string{ofCompared})...)
 	})
 }
@@ -520,9 +510,9 @@ func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.
 // ofCompared is the condition of the rows of the visitors that the report compares.
 const ofCompared = "variation IN {variations:Array(String)}"
 
-// eachOfCompared runs a statement with the condition ofCompared.
+// eachOfCompared runs a statement with the condition ofCompared. statement may add parameters.
 func (x answer) eachOfCompared(
-	ctx context.Context, scan func(driver.Rows) error, statement func(*counting) string,
+	ctx context.Context, scan func(driver.Rows) error, statement func(*counting, *parameters) string,
 ) error {
 	variations := x.comparedVariations()
 	for _, c := range x.newCountings(nil) {
@@ -531,7 +521,8 @@ func (x answer) eachOfCompared(
 		if x.limit != nil {
 			params.add("cap", x.limit.Limit)
 		}
-		if err := c.store.EachRow(ctx, statement(c), params, scan); err != nil {
+		sql := statement(c, &params)
+		if err := c.store.EachRow(ctx, sql, params, scan); err != nil {
 			return err
 		}
 	}

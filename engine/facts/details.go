@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -171,6 +172,9 @@ type Visitor struct {
 	ExtraValue     float64 `parquet:"extraValue"`
 	UncappedValue  float64 `parquet:"uncappedValue"`
 	UncappedProfit float64 `parquet:"uncappedProfit"`
+
+	X *float64 `parquet:"x,optional"` // of a metric without a name, with the cap of the report; nil: it has one
+	Y *float64 `parquet:"y,optional"` // of its denominator; nil: it has none
 }
 
 // EachVisitor calls each for the visitors of the report that count, in no particular order. All visitors of a server
@@ -192,10 +196,10 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		var v Visitor
 		var variation, attributes string
 		var first int64
-		var value, profit, extra, countedValue, countedProfit int64
+		var value, profit, extra, countedValue, countedProfit, numerator, denominator int64
 		err := row.Scan(&v.ID, &variation, &first, &attributes,
 			&v.Views, &v.Clicks, &v.Submits, &v.Completions, &v.Conversions, &v.Contacts, &v.GoalsReached,
-			&v.UnknownValues, &value, &profit, &extra, &countedValue, &countedProfit)
+			&v.UnknownValues, &value, &profit, &extra, &countedValue, &countedProfit, &numerator, &denominator)
 		if err != nil {
 			return err
 		}
@@ -212,21 +216,37 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		amount := func(units int64) float64 { return float64(units) / schema.MoneyScale }
 		v.Value, v.Profit, v.ExtraValue = amount(countedValue), amount(countedProfit), amount(extra)
 		v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)
+		if of := q.Expression; of != nil {
+			v.X = inUnits(numerator, &of.Numerator)
+			if of.Denominator != nil {
+				v.Y = inUnits(denominator, of.Denominator)
+			}
+		}
 		return each(&v)
 	}, (*counting).eachVisitor)
 }
 
+// inUnits returns a quantity of a visitor as people write it.
+func inUnits(total int64, of *metric.Quantity) *float64 {
+	return new(float64(total) / float64(of.Scale()))
+}
+
 // eachVisitor returns the statement of EachVisitor.
-func (c *counting) eachVisitor() string {
+func (c *counting) eachVisitor(params *parameters) string {
 	of := c.selection
 	views := slices.Concat(of.visitors, of.firstView)
+	isRead := []string{strings.Join(of.goals, " AND "), strings.Join(views, " AND ")}
+	x, y := "toInt64(0)", "toInt64(0)"
+	if c.of.Expression != nil {
+		q := c.newPairQuery(nil, params)
+		x, y = q.values()
+		ofMetric := slices.Concat([]string{q.rows()}, of.filters, of.firstView)
+		isRead = append(isRead, strings.Join(ofMetric, " AND "))
+	}
 	rows := clauses{
-		columns: []column{{"", "*"}},
-		from:    of.Facts + " FINAL", // without rows that are cancelled
-		where: []string{
-			ofCompared,
-			"(" + strings.Join(of.goals, " AND ") + " OR " + strings.Join(views, " AND ") + ")",
-		},
+		columns: []column{{"", "*"}, {"is_counted", "(" + isRead[0] + ")"}}, // whether it is an event of the goal
+		from:    of.Facts + " FINAL",                                        // without rows that are cancelled
+		where:   []string{ofCompared, "(" + strings.Join(isRead, " OR ") + ")"},
 	}
 	each := clauses{
 		about: "one row per visitor of the report: the first view, the events until the end of the window, " +
@@ -253,13 +273,15 @@ func (c *counting) eachVisitor() string {
 		removed = "greatest(total_value - {cap:Int64}, 0)"
 	}
 	each.columns = append(each.columns,
-		column{"goal_events", "countIf(grain = 'goal')"},
-		column{"unknown_values", "countIf(" + ofUnknown + " = 1)"},
-		column{"total_value", "sum(value)"},
-		column{"total_profit", "sum(profit)"},
-		column{"total_extra", "sum(extra_value)"},
+		column{"goal_events", "countIf(is_counted)"},
+		column{"unknown_values", "countIf(is_counted AND " + ofUnknown + " = 1)"},
+		column{"total_value", "sumIf(value, is_counted)"},
+		column{"total_profit", "sumIf(profit, is_counted)"},
+		column{"total_extra", "sumIf(extra_value, is_counted)"},
 		column{"counted_value", "total_value - " + removed},
 		column{"counted_profit", "total_profit - (total_value - counted_value)"},
+		column{"x", x},
+		column{"y", y},
 	)
 	// Other visitors wait on the disk.
 	const settings = ", max_bytes_before_external_group_by = 268435456, max_bytes_ratio_before_external_group_by = 0"

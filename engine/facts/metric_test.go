@@ -2,7 +2,9 @@ package facts_test
 
 import (
 	"fmt"
+	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
@@ -179,6 +182,9 @@ func compareMetric(t *testing.T, w *world, r *facts.Refresher, visitors []visito
 			p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative, p.OfY, p.Both, p.Capped,
 			p.Removed)
 	}
+	if q.Filters.From.IsZero() {
+		compareQuantities(t, report, found.Whole, about+": "+text)
+	}
 	want := map[string]string{}
 	for key, sums := range naivePairs(visitors, report, limit) {
 		want[key] = sums.String()
@@ -190,6 +196,33 @@ func compareMetric(t *testing.T, w *world, r *facts.Refresher, visitors []visito
 		_, has := want[key]
 		check.That(t, has, "%s: %s: %s of campaign %d: not wanted: %s", about, key, text, q.Subject.ID, got[key])
 	}
+}
+
+// compareQuantities compares the sums of the quantities of single visitors with those of a report.
+func compareQuantities(t *testing.T, report reported, rows []moments.GroupMoments, about string) {
+	t.Helper()
+	q := report.Question
+	q.Dimension = ""
+	var x, y float64
+	must.OK(t, report.EachVisitor(t.Context(), q, func(v *facts.Visitor) error {
+		x += *v.X * float64(q.Expression.Numerator.Scale())
+		if v.Y != nil {
+			y += *v.Y * float64(q.Expression.Denominator.Scale())
+		}
+		return nil
+	}))
+	wantX, wantY := new(big.Int), new(big.Int)
+	for _, row := range rows {
+		isCompared := slices.ContainsFunc(q.Variations, func(v plan.Variation) bool { return v.ID == row.VariationID })
+		isExcluded := row.MultiExposed && q.MultipleExposures == catalogue.ExcludeMultiExposed
+		if !isCompared || isExcluded || row.Pair.X.Sum == nil {
+			continue
+		}
+		wantX.Add(wantX, row.Pair.X.Sum)
+		wantY.Add(wantY, row.Pair.Y.Sum)
+	}
+	check.Equal(t, int64(math.Round(x)), wantX.Int64(), "%s: x of single visitors", about)
+	check.Equal(t, int64(math.Round(y)), wantY.Int64(), "%s: y of single visitors", about)
 }
 
 // TestSeriesOfAMetricEqualsTheFold compares the running sums of the series of random metrics at the end of each bucket

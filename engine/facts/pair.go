@@ -175,14 +175,9 @@ func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 		groups:  []string{"visitor_id"},
 		having:  "n != 0",
 	}
-	x := q.quantities[0].value
+	x, y := q.values()
 	if q.limit != "" {
-		s.columns = append(s.columns, column{"uncapped_x", x})
-		x = "least(uncapped_x, " + q.limit + ")"
-	}
-	y := "toInt64(0)"
-	if len(q.quantities) > 1 {
-		y = q.quantities[1].value
+		s.columns = append(s.columns, column{"uncapped_x", q.quantities[0].value})
 	}
 	unknown := "toInt64(0)"
 	if q.amounts {
@@ -190,16 +185,12 @@ func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 	}
 	s.columns = append(s.columns, column{"x", x}, column{"y", y}, column{"unknown", unknown})
 
-	rows := make([]string, len(q.quantities))
-	for i, of := range q.quantities {
-		rows[i] = of.rows
-		if of.isFinal {
-			s.from = q.Facts + " FINAL"
-		}
+	if slices.ContainsFunc(q.quantities, func(of compiled) bool { return of.isFinal }) {
+		s.from = q.Facts + " FINAL"
 	}
 	conditions := slices.Concat(
 		[]string{"section IN ({visitors:UInt64}, {goals:UInt64})", variations}, q.filters, q.firstView)
-	ofMetric := "(" + strings.Join(rows, " OR ") + ")"
+	ofMetric := q.rows()
 	switch last := q.quantities[len(q.quantities)-1].last; {
 	case q.split != "":
 		split := clauses{
@@ -220,6 +211,27 @@ func (q *pairQuery) sumVisitors(variations string, keys []column) string {
 		s.readThroughBuckets(q.bucket)
 	}
 	return s.text()
+}
+
+// values returns x of a visitor, with its limit, and y; 0 if the metric is no ratio.
+func (q *pairQuery) values() (x, y string) {
+	x = q.quantities[0].value
+	if q.limit != "" {
+		x = "least(" + x + ", " + q.limit + ")"
+	}
+	if len(q.quantities) > 1 {
+		return x, q.quantities[1].value
+	}
+	return x, "toInt64(0)"
+}
+
+// rows returns the condition of the rows that the metric reads.
+func (q *pairQuery) rows() string {
+	rows := make([]string, len(q.quantities))
+	for i, of := range q.quantities {
+		rows[i] = of.rows
+	}
+	return "(" + strings.Join(rows, " OR ") + ")"
 }
 
 // readThroughBuckets makes a statement that groups rows by visitor one that groups them by visitor and bucket, in which

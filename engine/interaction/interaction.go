@@ -176,8 +176,9 @@ func (p *Pair) Effects() [][]stats.PooledEffect {
 // minimum effect, see stats.MeasureHeterogeneity.
 func (p *Pair) effectEvidence() float64 {
 	of := p.Of.Plan.Declared.Metric
-	// A ratio of two sums over visitors has no value of a visitor, and that of a declared metric is not read.
-	if of == query.AverageValue || of.Expression() != nil {
+	expression := of.Expression()
+	// A ratio of two sums over visitors has no value of a visitor.
+	if of == query.AverageValue || expression != nil && expression.Denominator != nil {
 		return 1
 	}
 	const partOfEffect = 2

@@ -609,17 +609,22 @@ func PeriodAt(periods []SharePeriod, at time.Time) int {
 // Measure is what sums over visitors measure: the events of a goal within a conversion window, or the quantities of a
 // metric. All metrics of a goal with a name are made of the same sums.
 type Measure struct {
-	GoalID     int64 // 0: all goals, or those that the metric names
+	GoalID     int64 // 0: all goals; of a metric without a name, which has this goal only, or names others
 	Window     schema.ConversionWindow
 	Expression string // the text that identifies a metric without a name; empty: the events of the goal
 }
 
+// OfGoal returns the measure of the events of the goal, which are counted beside the quantities of a metric.
+func (m Measure) OfGoal() Measure { return Measure{GoalID: m.GoalID, Window: m.Window} }
+
 // newMeasure returns the measure of a metric, of a goal if it has a name.
 func newMeasure(goal int64, of query.Metric, window *schema.ConversionWindow) Measure {
-	if of.Expression() != nil {
-		return Measure{Window: window.ValueOrNone(), Expression: string(of)}
+	m := Measure{GoalID: goal, Window: window.ValueOrNone()}
+	if expression := of.Expression(); expression != nil {
+		m.GoalID = expression.SingleGoal()
+		m.Expression = string(of)
 	}
-	return Measure{GoalID: goal, Window: window.ValueOrNone()}
+	return m
 }
 
 // Secondary is a metric of a goal that should improve but does not decide.
@@ -709,10 +714,11 @@ func SortedMeasures(all []Measure) []Measure {
 
 // Measure returns what the question measures.
 func (q *Question) Measure() Measure {
+	m := Measure{GoalID: q.GoalID, Window: q.ConversionWindow}
 	if q.Expression != nil {
-		return Measure{Window: q.ConversionWindow, Expression: q.Expression.WithGoalIDs().String()}
+		m.Expression = q.Expression.WithGoalIDs().String()
 	}
-	return Measure{GoalID: q.GoalID, Window: q.ConversionWindow}
+	return m
 }
 
 // GoalIDs returns the goals whose events the question counts; none: all goals.

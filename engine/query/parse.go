@@ -69,7 +69,9 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 // ParseVisitors parses the query string of a request for the visitors of a report: the parameters that select visitors
 // and goal events. The error is an InvalidError with all faults.
 func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
-	return parseRequest(operation, rawQuery, []string{paramWebsite, ParamGoal, paramCap, paramWindow})
+	return parseRequest(operation, rawQuery, []string{
+		paramWebsite, ParamGoal, paramExpression, paramVisitors, paramCap, paramWindow,
+	})
 }
 
 func parseRequest(operation Operation, rawQuery string, names []string) (Request, error) {

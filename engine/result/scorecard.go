@@ -17,7 +17,7 @@ import (
 
 // ScorecardRow compares the variations on one metric of one goal, or on a declared metric.
 type ScorecardRow struct {
-	Goal             *GoalName            `json:"goal"` // null: all goals count, or those that the metric names
+	Goal             *GoalName            `json:"goal"` // null: all goals count, or the metric names several
 	Metric           query.Metric         `json:"metric"`
 	Name             string               `json:"name,omitempty"`             // of a declared metric
 	Unit             metric.Unit          `json:"unit,omitempty"`             // of a declared metric: share, money or number
@@ -124,11 +124,11 @@ func newScorecardRow(goal *plan.Plan, of query.Metric, declared []roleOf) *Score
 		r.guardrail, r.secondary = max(r.guardrail, d.guardrail), max(r.secondary, d.secondary)
 	}
 	r.ConversionWindow = newAgeRange(r.plan)
-	switch {
-	case r.plan.Expression != nil: // it names its goals
+	if r.plan.Expression != nil {
 		r.Name = nameOfExpression(r.plan)
 		r.Unit = r.plan.Expression.Unit()
-	case r.plan.GoalID != 0:
+	}
+	if r.plan.GoalID != 0 {
 		r.Goal = &GoalName{r.plan.GoalID, r.plan.GoalName}
 	}
 	return r

@@ -10,16 +10,19 @@ SELECT
     toUInt64(sum(0)),
     toUInt64(sum(0)),
     toUInt64(sum(0)),
-    countIf(grain = 'goal') AS goal_events,
-    countIf(bitAnd(marks, 1) = 1) AS unknown_values,
-    sum(value) AS total_value,
-    sum(profit) AS total_profit,
-    sum(extra_value) AS total_extra,
+    countIf(is_counted) AS goal_events,
+    countIf(is_counted AND bitAnd(marks, 1) = 1) AS unknown_values,
+    sumIf(value, is_counted) AS total_value,
+    sumIf(profit, is_counted) AS total_profit,
+    sumIf(extra_value, is_counted) AS total_extra,
     total_value - greatest(total_value - {cap:Int64}, 0) AS counted_value,
-    total_profit - (total_value - counted_value) AS counted_profit
+    total_profit - (total_value - counted_value) AS counted_profit,
+    toInt64(0) AS x,
+    toInt64(0) AS y
 FROM (
     SELECT
-        *
+        *,
+        (section = {goals:UInt64} AND goal_id = {goal_id:Int64} AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64} AND toUnixTimestamp64Milli(first_time) + toInt64(since_ms) < {to_ms:Int64}) AS is_counted
     FROM facts FINAL
     WHERE variation IN {variations:Array(String)}
         AND (section = {goals:UInt64} AND goal_id = {goal_id:Int64} AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64} AND toUnixTimestamp64Milli(first_time) + toInt64(since_ms) < {to_ms:Int64} OR section = {visitors:UInt64} AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64})

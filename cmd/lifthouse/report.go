@@ -142,7 +142,7 @@ func exitOfDecision(results *result.Report) error {
 
 // writeVisitors writes the visitors of a report to a file, or leaves no file.
 func (p *program) writeVisitors(ctx context.Context, s ownedStore, request query.Request, path string) error {
-	planned, err := s.Engine.PlanReport(request)
+	planned, err := s.Engine.PlanWithNames(ctx, request, s.owned)
 	if err == nil {
 		err = s.Facts.RefreshFacts(ctx)
 	}

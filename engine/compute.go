@@ -65,7 +65,8 @@ func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Vers
 		report.AddScorecard(p, found.byGoal, found.looks)
 		report.Decision = result.Decide(p, found.looks, &report.Slice)
 	}
-	if found.looks != nil && p.OfAllVisitors() && p.IsDeclared() && p.Expression == nil {
+	hasLooks := found.looks != nil && p.OfAllVisitors() && p.IsDeclared()
+	if hasCurve := p.Expression == nil; hasLooks && hasCurve {
 		if err := e.addNovelty(ctx, p, found.looks, report); err != nil {
 			return nil, err
 		}

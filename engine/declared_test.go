@@ -104,7 +104,9 @@ func TestDeclaredMetricsDecideAsNamedOnes(t *testing.T) {
 		"cap":       {ValueCap: &schema.Cap{Units: 500_000}},
 	} {
 		for primary := range declaredAs {
-			if name != "no window" && primary != query.ValuePerVisitor || !tier.IsLong() && isRepeated(name, primary) {
+			isOfValue := name == "no window" || primary == query.ValuePerVisitor
+			isShort := tier.IsLong() || !isRepeated(name, primary)
+			if !isOfValue || !isShort {
 				continue
 			}
 			t.Run(fmt.Sprint(name, " ", primary), func(t *testing.T) {

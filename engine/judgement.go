@@ -139,7 +139,7 @@ func (e *Engine) compareReturnsAt(
 ) (*looks.Returns, error) {
 	type returnsOf struct {
 		question string
-		goal     plan.Measure
+		measure  plan.Measure
 		metric   query.Metric
 		look     time.Time
 	}

@@ -150,9 +150,13 @@ func (e *Engine) basisCandidates(owned *catalogue.AccountResources, of question)
 			request.Names = owned.TermsOf(of.website).DeclaredNames()
 		}
 		p, err := plan.New(request, owned)
+		isDecidedOn := c.PrimaryGoalID == of.goal
+		if err == nil && !isNamed {
+			isDecidedOn = p.IsDeclared()
+		}
 		switch {
 		case err != nil || p.HasNoTraffic():
-		case isNamed && c.PrimaryGoalID == of.goal || !isNamed && p.IsDeclared():
+		case isDecidedOn:
 			sameGoal = append(sameGoal, candidate{p, visitors})
 		case of.goal != 0 || !isNamed: // else the report would be about the other goal
 			others = append(others, candidate{p, visitors})

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -184,9 +183,6 @@ func namesOfMetrics() (names []string) {
 	return names
 }
 
-// hasAlias reports whether a metric has a name. All others are expressions, or keys of metrics of a website.
-func hasAlias(text string) bool { return slices.Contains(namesOfMetrics(), text) }
-
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the
 // argument, the flag or the parameter.
 func parseRequest(
@@ -202,7 +198,7 @@ func parseRequest(
 			values.Set(parameter, cmd.Flags().Lookup(name).Value.String())
 		}
 	}
-	if text := values.Get(nameOfMetric); text != "" && !hasAlias(text) {
+	if text := values.Get(nameOfMetric); text != "" && !metric.IsAlias(text) { // an expression, or the key of a metric
 		values.Del(nameOfMetric)
 		values.Set(textOfMetric, text)
 	}

@@ -361,14 +361,15 @@ func (r Reader) eachMeasure(
 	})
 }
 
-// countedInFull returns the goals with a conversion window of which every event counts in full.
+// countedInFull returns the goals with a conversion window of which every event counts in full, each once.
 func countedInFull(q *plan.Question, measures []Measure, window schema.ConversionWindow) (ids []int64) {
 	isFiltered := q.Filters.GoalValue != nil || q.Filters.ZScore != 0
 	if isFiltered || window.From != 0 {
 		return nil
 	}
 	for _, of := range measures {
-		if of.Window == window && of.GoalID != 0 && of.Cap == nil {
+		isWhole := of.Window == window && of.GoalID != 0 && of.Cap == nil
+		if isWhole && !slices.Contains(ids, of.GoalID) {
 			ids = append(ids, of.GoalID)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/stats"
 )
@@ -175,10 +174,7 @@ func (p *Pair) Effects() [][]stats.PooledEffect {
 // effectEvidence returns the Bayes factor of lifts of Of that differ between the variations of By by about half of the
 // minimum effect, see stats.MeasureHeterogeneity.
 func (p *Pair) effectEvidence() float64 {
-	of := p.Of.Plan.Declared.Metric
-	expression := of.Expression()
-	// A ratio of two sums over visitors has no value of a visitor.
-	if of == query.AverageValue || expression != nil && expression.Denominator != nil {
+	if p.Of.Plan.Declared.Metric.IsRatio() {
 		return 1
 	}
 	const partOfEffect = 2

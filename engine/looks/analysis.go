@@ -40,9 +40,9 @@ func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
 // FixesClock reports whether the row has the first full day.
 func (k Kind) FixesClock() bool { return k != OfSplit }
 
-// LookRow is the result of a look for one variation, on one metric. The row of harm has only the end of the
-// day and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the
-// row of a split only the end of the day and the sample ratio.
+// LookRow is the result of a look for one variation, on one metric. The row of harm has only the end of the day and
+// Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the row of a
+// split only the end of the day and the sample ratio.
 type LookRow struct {
 	Look
 	Kind        Kind `json:"-"`

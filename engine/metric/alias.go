@@ -52,6 +52,12 @@ func NewAlias(name string, goal *Goal) (m *Metric, known bool) {
 	return nil, false
 }
 
+// IsAlias reports whether a metric has this name.
+func IsAlias(name string) bool {
+	_, known := NewAlias(name, nil)
+	return known
+}
+
 // FindAlias returns the alias of a metric, and its goal; nil: all goals, or an action. alias is nil if a metric has no
 // name of its own, as one with a range of ages.
 func (m *Metric) FindAlias() (alias *Alias, goal *Goal) {

@@ -45,13 +45,12 @@ type NamedMetric struct {
 // KeyFault returns why a text cannot be the key of a declared metric; empty: it can.
 func KeyFault(key string) string {
 	isWord := key != "" && strings.IndexFunc(key, func(r rune) bool { return !isWordRune(r) }) < 0
-	isNamed := slices.ContainsFunc(Aliases, func(a Alias) bool { return a.Name == key })
 	switch {
 	case !isWord || isInteger(key):
 		return "must have only letters, digits, -, _ and :, and not be a number"
 	case slices.Contains(keywords, key):
 		return "is a word of the language of metrics"
-	case isNamed:
+	case IsAlias(key):
 		return "is the name of another metric"
 	}
 	return ""

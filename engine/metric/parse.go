@@ -13,6 +13,14 @@ func Parse(text string, names *Names) (*Metric, error) {
 	return parseWhole(text, names, (*parser).parseMetric)
 }
 
+// ParseRecorded returns the metric of a recorded text, which has the ids of its goals, see Metric.WithGoalIDs. goals
+// are those whose keys are known. Goals and properties may have been removed since.
+func ParseRecorded(text string, goals []Goal) (*Metric, error) {
+	return Parse(text, &Names{
+		Goals: goals, AcceptsUnknownGoals: true, AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
+	})
+}
+
 // ParseVisitors returns the condition of a text over attributes of first views, in canonical form. The error has all
 // Faults that were found.
 func ParseVisitors(text string, names *Names) (*Condition, error) {

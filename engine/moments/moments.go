@@ -154,7 +154,8 @@ func NoMoments() Moments {
 
 // IsEmpty reports whether there are neither visitors nor events.
 func (m *Moments) IsEmpty() bool {
-	hasEvents := m.Views != 0 || m.Actions != (Actions{}) || m.GoalsReached() != 0 || m.Pair.X.Sum != nil
+	hasActions := m.Views != 0 || m.Actions != (Actions{})
+	hasEvents := hasActions || m.GoalsReached() != 0 || m.Pair.X.Sum != nil
 	return m.Visitors == 0 && !hasEvents
 }
 

@@ -62,9 +62,7 @@ func (p *Plan) setPrimaryMetric() error {
 // setDeclaredMetric makes the plan one about a declared metric with a text, which may have another name or another
 // expression since.
 func (p *Plan) setDeclaredMetric(text query.Metric) {
-	names := p.terms.DeclaredNames()
-	names.AcceptsUnknownGoals = true
-	of, err := metric.Parse(string(text), names)
+	of, err := metric.ParseRecorded(string(text), p.terms.Goals())
 	if err != nil { // no such text is declared
 		of = text.Expression()
 	}

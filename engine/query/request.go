@@ -97,15 +97,21 @@ func (m Metric) IsRate() bool {
 	return m == GoalConversionRate || m == ConversionRate || m == CompletionRate
 }
 
+// IsRatio reports whether a metric is the ratio of two sums over visitors, so that no visitor has a value of it.
+func (m Metric) IsRatio() bool {
+	if of := m.Expression(); of != nil {
+		return of.Denominator != nil
+	}
+	return m == AverageValue
+}
+
 // Expression returns the metric that the text of a declared metric writes; nil: the metric has a name. It does not know
 // the keys of the goals.
 func (m Metric) Expression() *metric.Metric {
-	if m == "" || slices.ContainsFunc(metric.Aliases, func(a metric.Alias) bool { return a.Name == string(m) }) {
+	if m == "" || metric.IsAlias(string(m)) {
 		return nil
 	}
-	of, err := metric.Parse(string(m), &metric.Names{
-		AcceptsUnknownGoals: true, AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
-	})
+	of, err := metric.ParseRecorded(string(m), nil)
 	if err != nil { // no such text is declared
 		return nil
 	}

@@ -286,10 +286,7 @@ func (r *Report) HasExpression() bool { return r.Question != nil && r.Question.M
 
 // EstimateOf returns the value of the metric of the report; if nothing is compared, that of the goal conversion rate.
 func (r *Report) EstimateOf(v *VariationResults) Estimate {
-	if v.Metric != nil {
-		return v.Metric.Estimate
-	}
-	return v.Metrics.EstimateOf(*cmp.Or(r.CompareMetric, new(query.GoalConversionRate)))
+	return v.estimateOf(*cmp.Or(r.CompareMetric, new(query.GoalConversionRate)))
 }
 
 // IsShare reports whether the metric of the report is a share; if nothing is compared, the goal conversion rate is.

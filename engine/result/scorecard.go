@@ -171,17 +171,9 @@ func (r *ScorecardRow) compareVariations() {
 		}
 		r.Variations = append(r.Variations, ScorecardVariation{
 			ID: v.ID, Name: v.Name, Control: v.Control,
-			Estimate: r.estimateOf(v), Comparison: v.Comparison,
+			Estimate: v.estimateOf(r.Metric), Comparison: v.Comparison,
 		})
 	}
-}
-
-// estimateOf returns the value of the row's metric for a variation.
-func (r *ScorecardRow) estimateOf(v *VariationResults) Estimate {
-	if v.Metric != nil {
-		return v.Metric.Estimate
-	}
-	return v.Metrics.EstimateOf(r.Metric)
 }
 
 // MetricInWords returns the names of the row's metric and goal, or of a declared metric.

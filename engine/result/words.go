@@ -117,6 +117,14 @@ func monthOf(m query.Metric) string {
 // MetricInWords returns the name of a metric in texts.
 func MetricInWords(m query.Metric) string { return strings.TrimPrefix(nameOfMetric(m), "the ") }
 
+// estimateOf returns the value of the expression of the report, or else that of a metric with a name.
+func (v *VariationResults) estimateOf(of query.Metric) Estimate {
+	if v.Metric != nil {
+		return v.Metric.Estimate
+	}
+	return v.Metrics.EstimateOf(of)
+}
+
 // EstimateOf returns the estimate of a metric.
 func (m *Metrics) EstimateOf(of query.Metric) Estimate {
 	return *cmp.Or(map[query.Metric]*Estimate{

@@ -314,7 +314,7 @@ func effectOf(row *looks.LookRow, metric query.Metric) (stats.PooledEffect, mome
 // findNoMonth returns the reason why an effect has no worth a month; empty: there is none.
 func (c *Campaign) findNoMonth(row *looks.LookRow) stats.Reason {
 	switch {
-	case isRatio(c.Plan.Declared.Metric):
+	case c.Plan.Declared.Metric.IsRatio():
 		return ReasonNotASum
 	case row.Days < leastDays:
 		return ReasonTooFewDays
@@ -322,12 +322,6 @@ func (c *Campaign) findNoMonth(row *looks.LookRow) stats.Reason {
 		return stats.ReasonNoTraffic
 	}
 	return ""
-}
-
-// isRatio reports whether a metric is the ratio of two sums over visitors, which is worth nothing by itself.
-func isRatio(metric query.Metric) bool {
-	of := metric.Expression()
-	return metric == query.AverageValue || of != nil && of.Denominator != nil
 }
 
 // setMonth sets what an effect makes in a month. A month has

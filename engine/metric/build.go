@@ -70,18 +70,13 @@ func (m *Metric) WithGoalIDs() *Metric {
 	})
 }
 
-// WithWindows returns a metric whose quantities without a range of ages have the conversion window of their goal.
-// windowOf returns that of a goal. A funnel, whose range begins at its first step, several goals and actions have none.
-func (m *Metric) WithWindows(windowOf func(goal int64) Range) *Metric {
-	return m.mapQuantities(func(q *Quantity) {
-		if goal := q.singleGoal(); goal != 0 && !q.Within.IsSet() {
-			q.Within = windowOf(goal)
-		}
-	})
+// WithRanges returns a metric whose quantities have other ranges of ages. rangeOf returns that of a quantity.
+func (m *Metric) WithRanges(rangeOf func(*Quantity) Range) *Metric {
+	return m.mapQuantities(func(q *Quantity) { q.Within = rangeOf(q) })
 }
 
-// singleGoal returns the goal of a quantity of the events of one goal; 0: it is another one.
-func (q *Quantity) singleGoal() int64 {
+// SingleGoal returns the goal of a quantity of the events of one goal; 0: it is another one.
+func (q *Quantity) SingleGoal() int64 {
 	goals := q.Steps[0].Goals
 	if q.Call == Funnel || len(goals) != 1 {
 		return 0

@@ -105,9 +105,11 @@ func TestTextsWithGoalIDsStayTheSame(t *testing.T) {
 	other, err := Parse("count(a|z) / sum(a.value)", &renamed)
 	check.OK(t, err)
 	const want = "count(#2|#3) within 7d / sum(#3.value) within 14d"
-	windowOf := func(goal int64) Range { return Range{To: map[int64]time.Duration{3: 14 * 24 * time.Hour}[goal]} }
-	text := other.WithWindows(windowOf).WithGoalIDs().String()
-	check.Equal(t, one.WithWindows(windowOf).WithGoalIDs().String(), text, "other keys")
+	rangeOf := func(q *Quantity) Range {
+		return Range{To: map[int64]time.Duration{3: 14 * 24 * time.Hour}[q.SingleGoal()]}
+	}
+	text := other.WithRanges(rangeOf).WithGoalIDs().String()
+	check.Equal(t, one.WithRanges(rangeOf).WithGoalIDs().String(), text, "other keys")
 	check.Equal(t, text, strings.Replace(want, " within 7d", "", 1), "the text")
 	removed, err := Parse(text, &Names{AcceptsUnknownGoals: true})
 	check.OK(t, err)

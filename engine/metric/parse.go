@@ -327,13 +327,11 @@ func (p *parser) takeHidden(text string) bool {
 func (p *parser) parseGoalID(at token) Goal {
 	const largest = 1<<53 - 1 // of all ids
 	p.addOffer(offer{kind: offerInteger, text: "the id of a goal, such as #17"})
-	t := p.peekToken()
-	id, err := strconv.ParseInt(t.text, 10, 64)
-	if t.kind != numberToken || err != nil || id < 1 || id > largest {
+	id, isID := p.takeInteger(largest)
+	if !isID {
 		p.stopExpecting()
 		return Goal{}
 	}
-	p.nextToken()
 	g, known := p.names.findGoalByID(id)
 	if !known && !p.names.AcceptsUnknownGoals {
 		p.addFault(at, "unknown goal #%d: %s", id, suggestNames("", p.names.listGoals()))
@@ -361,14 +359,24 @@ func (p *parser) parseAtLeast() int {
 	}
 	p.requireToken("least")
 	p.addOffer(offer{kind: offerInteger, text: fmt.Sprintf("an integer from 1 to %d", MaxAtLeast)})
-	t := p.peekToken()
-	n, err := strconv.Atoi(t.text)
-	if t.kind != numberToken || err != nil || n < 1 || n > MaxAtLeast {
+	least, isInteger := p.takeInteger(MaxAtLeast)
+	if !isInteger {
 		p.stopExpecting()
 		return 1
 	}
+	return int(least)
+}
+
+// takeInteger takes the next token if it is an integer from 1 to largest. Otherwise it returns false.
+func (p *parser) takeInteger(largest int64) (int64, bool) {
+	t := p.peekToken()
+	n, err := strconv.ParseInt(t.text, 10, 64)
+	isInteger := t.kind == numberToken && err == nil
+	if !isInteger || n < 1 || n > largest {
+		return 0, false
+	}
 	p.nextToken()
-	return n
+	return n, true
 }
 
 // parseRange reads a range of ages; of a funnel, the longest time between its first and its last step.

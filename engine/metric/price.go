@@ -229,10 +229,11 @@ func (r *Ranks) weighMetric(m *Metric, limit string) float64 {
 // weighCap returns the weight of a cap: none, a whole percentile, or another text.
 func weighCap(limit string) float64 {
 	percentile, err := strconv.Atoi(strings.TrimPrefix(limit, "p"))
+	isWhole := err == nil && limit == "p"+strconv.Itoa(percentile)
 	switch {
 	case limit == "none":
 		return 1. / 4
-	case limit == "p"+strconv.Itoa(percentile) && err == nil && percentile >= 0 && percentile < 100:
+	case isWhole && percentile >= 0 && percentile < 100:
 		return 1. / 4 / 100
 	default:
 		return 1. / 2 * weighText(limit)

@@ -192,24 +192,11 @@ func (p *Plan) resolveExpression() error {
 	if p.Expression == nil {
 		return nil
 	}
-	m := *p.Expression
+	m := p.Expression
 	if least := p.Filters.GoalValue; least != nil {
-		m = *m.WithCondition(AtLeastValue(least))
-	} else {
-		m = *m.WithCondition(nil) // a copy
+		m = m.WithCondition(AtLeastValue(least))
 	}
-	var longest schema.ConversionWindow
-	for _, q := range m.Quantities() {
-		window := p.windowOfQuantity(q)
-		if window.Maturity() > longest.Maturity() {
-			longest = window
-		}
-		if window.IsSet() && q.Call != metric.Funnel {
-			q.Within = metric.Range{From: window.From, To: window.To}
-		}
-	}
-	p.Expression = &m
-	p.ConversionWindow = longest
+	p.Expression, p.ConversionWindow = catalogue.WithWindows(m, p.windowOfQuantity)
 	isMoney := m.Numerator.Call == metric.Sum && m.Numerator.Kind() == metric.Money
 	if p.Asked.Cap == nil && (!isMoney || p.Split != nil) {
 		p.Cap = nil
@@ -263,19 +250,13 @@ func LeastUnits(amount *big.Rat) int64 {
 	return up.Int64()
 }
 
-// windowOfQuantity returns the conversion window of a quantity: the range that it writes, that of the request, or that
-// of its goal. The range of a funnel is none: it begins at the first step.
+// windowOfQuantity returns the conversion window of a quantity that writes no range of ages: that of the request, or
+// that of its goal.
 func (p *Plan) windowOfQuantity(q *metric.Quantity) schema.ConversionWindow {
-	switch {
-	case q.Call == metric.Funnel && q.Within.IsSet():
-		return schema.ConversionWindow{}
-	case q.Within.IsSet():
-		return schema.ConversionWindow{From: q.Within.From, To: q.Within.To}
-	case p.Asked.ConversionWindow != nil:
-		return *p.Asked.ConversionWindow
+	if asked := p.Asked.ConversionWindow; asked != nil {
+		return *asked
 	}
-	of := metric.Metric{Numerator: *q}
-	goal := of.SingleGoal()
+	goal := q.SingleGoal()
 	if goal == 0 {
 		return schema.ConversionWindow{}
 	}

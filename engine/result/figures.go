@@ -121,8 +121,9 @@ func NewIncrements(p *plan.Plan, steps []moments.Step) []Increment {
 	for i := range steps {
 		step := &steps[i]
 		isExcluded := step.MultiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed
+		isIncluded := !step.ExposedBefore && !step.Immature && !isExcluded
 		isKnown := p.IndexOfVariation(step.VariationID) >= 0
-		if step.ExposedBefore || step.Immature || isExcluded || !isKnown || step.IsEmpty() {
+		if !isIncluded || !isKnown || step.IsEmpty() {
 			continue
 		}
 		at := cell{step.Bucket, step.VariationID}

@@ -147,7 +147,7 @@ func (a *answer) addVisitor(v *questionVisitor) {
 	x := v.value
 	if a.metric < 2 {
 		x = 0
-		if a.metric == 0 && v.buys || a.metric == 1 && v.adds {
+		if reached := []bool{v.buys, v.adds}[a.metric]; reached {
 			x = 1
 		}
 	}

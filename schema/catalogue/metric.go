@@ -135,22 +135,38 @@ func (t *Terms) resolve(of *Metric, names *metric.Names) (*DeclaredMetric, bool)
 		return nil, false
 	}
 	m := &DeclaredMetric{Metric: *of, Written: written}
-	m.Windowed = written.WithWindows(func(goal int64) metric.Range {
-		g := t.goals[goal]
-		window := g.Window().ValueOrNone()
-		if window.Maturity() > m.Window.Maturity() {
-			m.Window = window
+	m.Windowed, m.Window = WithWindows(written, func(q *metric.Quantity) schema.ConversionWindow {
+		goal := t.goals[q.SingleGoal()]
+		return goal.Window().ValueOrNone()
+	})
+	m.Text = m.Windowed.WithGoalIDs().String()
+	return m, true
+}
+
+// WithWindows returns a metric whose quantities have the ranges of ages of their conversion windows, and the longest
+// window of a quantity. windowOf returns that of a quantity that writes no range. The range of a funnel begins at its
+// first step, so it is no window, and a window does not limit its steps.
+func WithWindows(
+	m *metric.Metric, windowOf func(*metric.Quantity) schema.ConversionWindow,
+) (windowed *metric.Metric, longest schema.ConversionWindow) {
+	windowed = m.WithRanges(func(q *metric.Quantity) metric.Range {
+		isFunnel := q.Call == metric.Funnel
+		var window schema.ConversionWindow
+		switch {
+		case !q.Within.IsSet():
+			window = windowOf(q)
+		case !isFunnel:
+			window = schema.ConversionWindow{From: q.Within.From, To: q.Within.To}
+		}
+		if window.Maturity() > longest.Maturity() {
+			longest = window
+		}
+		if isFunnel {
+			return q.Within
 		}
 		return metric.Range{From: window.From, To: window.To}
 	})
-	for _, q := range m.Windowed.Quantities() {
-		own := schema.ConversionWindow{From: q.Within.From, To: q.Within.To}
-		if q.Call != metric.Funnel && own.Maturity() > m.Window.Maturity() {
-			m.Window = own
-		}
-	}
-	m.Text = m.Windowed.WithGoalIDs().String()
-	return m, true
+	return windowed, longest
 }
 
 // resolveRole returns what a plan has of a metric with a role, and its conversion window; nil: none. Of a declared

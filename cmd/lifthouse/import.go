@@ -32,7 +32,7 @@ const shownRejects = 20
 // importFlags are the flags of import.
 type importFlags struct {
 	mapping, format, rejects, asOf string
-	dryRun, follow                 bool
+	dryRun, follow, draft          bool
 	website                        int64
 }
 
@@ -44,6 +44,9 @@ func (p *program) importCommand() *cobra.Command {
 		}
 		return nil
 	}, func(cmd *cobra.Command, files []string) error {
+		if o.draft {
+			return p.draftMapping(cmd, files, o.format)
+		}
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 			return p.importAll(ctx, s, files, &o)
 		})
@@ -61,9 +64,44 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.follow, "follow", false,
 		"keep importing files that are added to a directory until interrupted")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "validate the files without storing events")
+	cmd.Flags().BoolVar(&o.draft, "draft", false,
+		"print a mapping for the columns of a file, with values of each, and import nothing")
 	p.timeFlags(cmd)
 	completeFlag(cmd, "format", "csv", "ndjson", "parquet")
 	return cmd
+}
+
+// draftMapping prints the draft of a mapping for a file. It needs no store.
+func (p *program) draftMapping(cmd *cobra.Command, files []string, format string) error {
+	for _, other := range []string{"mapping", "website", "as-of", "rejects", "follow", "dry-run"} {
+		if cmd.Flags().Changed(other) {
+			return usageError{fmt.Errorf("--draft only reads a file: omit --%s", other)}
+		}
+	}
+	if len(files) > 1 {
+		return usageError{fmt.Errorf("--draft reads one file, not %d", len(files))}
+	}
+	if err := checkFileFormat(format); err != nil {
+		return err
+	}
+	name := files[0]
+	if name != ingest.StandardInput {
+		name = p.absolutePath(name)
+	}
+	text, err := ingest.DraftMapping(cmd.Context(), name, ingest.Options{Format: format, Input: p.stdin})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(p.stdout, text)
+	return err
+}
+
+// checkFileFormat returns an error if a format of files is unknown.
+func checkFileFormat(format string) error {
+	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
+		return usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
+	}
+	return nil
 }
 
 // importAll imports files or directories, and folds what it has imported.
@@ -162,8 +200,8 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 		Format: format, Input: p.stdin, Times: p.importTimes(s.Times), Journal: s.Journal,
 		Owns: s.HasWebsite,
 	}
-	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
-		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
+	if err := checkFileFormat(format); err != nil {
+		return options, err
 	}
 	if website != 0 || mapping != "" { // a shipped mapping does not name the website
 		account, err := accountOr(0, s.Catalogue.Snapshot())

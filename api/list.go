@@ -309,13 +309,14 @@ type campaign struct {
 	PrimaryMetric     string     `json:"primaryMetric,omitempty"`
 
 	catalogue.LookPlan
-	Goals      *catalogue.Goals `json:"goals,omitempty"`
-	MinDays    *int             `json:"minDays,omitempty"`
-	Questions  []string         `json:"questions,omitempty"`
-	Hypothesis string           `json:"hypothesis,omitempty"`
-	Owner      string           `json:"owner,omitempty"`
-	AutoStop   string           `json:"autoStop,omitempty"`
-	Tags       []string         `json:"tags,omitempty"`
+	Goals      *catalogue.Goals    `json:"goals,omitempty"`
+	MinDays    *int                `json:"minDays,omitempty"`
+	Questions  []string            `json:"questions,omitempty"`
+	FollowUp   *catalogue.FollowUp `json:"followUp,omitempty"`
+	Hypothesis string              `json:"hypothesis,omitempty"`
+	Owner      string              `json:"owner,omitempty"`
+	AutoStop   string              `json:"autoStop,omitempty"`
+	Tags       []string            `json:"tags,omitempty"`
 
 	Status     *result.ListedStatus  `json:"status,omitempty"`    // only if requested
 	Variations []catalogue.Variation `json:"variations,omitzero"` // only of a single campaign
@@ -352,7 +353,7 @@ func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 		TargetID:          c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
 		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
-		Goals: c.Goals, MinDays: c.MinDays, Questions: c.Questions,
+		Goals: c.Goals, MinDays: c.MinDays, Questions: c.Questions, FollowUp: c.FollowUp,
 		Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop,
 		Tags: c.Tags,
 	}

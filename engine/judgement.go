@@ -302,7 +302,7 @@ type versionKey struct{ data, recorded uint64 }
 func questionKey(p *plan.Plan) string {
 	d := &p.Declared
 	key, err := json.Marshal([]any{
-		p.Subject, p.Rules, d.GoalID, d.Metric, d.Guardrails, d.Secondary,
+		p.Subject, p.Rules, d.GoalID, d.Metric, d.Guardrails, d.Secondary, d.FollowUp,
 		measuresOf(p.DeclaredPlan(), d.AllMeasures()),
 		p.Variations, p.MultipleExposures, p.SharePeriods, p.Runs, p.Running, p.Ended, p.Filters.To,
 	})
@@ -342,20 +342,27 @@ func (e *Engine) AnalyzeLooks(ctx context.Context, j *Judgement) (err error) {
 			since time.Time, measures []plan.Measure, timing plan.Timing,
 		) (map[plan.Measure][]moments.Step, error) {
 			key := seriesKey{since.UnixMilli(), timing}
-			if read, has := j.series[key]; has || len(measures) == 0 {
-				return read, nil
+			steps := j.series[key]
+			missing := slices.DeleteFunc(slices.Clone(measures), func(of plan.Measure) bool {
+				_, has := steps[of]
+				return has
+			})
+			if len(missing) == 0 {
+				return steps, nil
 			}
 			from := *declared
 			from.Filters.From, from.Timing = since, timing
-			read, err := e.facts.ReadSteps(ctx, from.Question, measuresOf(&from, measures))
+			read, err := e.facts.ReadSteps(ctx, from.Question, measuresOf(&from, missing))
 			if err != nil {
 				return nil, err
 			}
-			steps := make(map[plan.Measure][]moments.Step, len(measures))
-			for i, of := range measures {
+			if steps == nil {
+				steps = make(map[plan.Measure][]moments.Step, len(missing))
+				j.series[key] = steps
+			}
+			for i, of := range missing {
 				steps[of] = read[i]
 			}
-			j.series[key] = steps
 			return steps, nil
 		})
 	return err

@@ -14,16 +14,20 @@ import (
 // count.
 type ConversionWindow struct{ From, To, Settle time.Duration }
 
-// The maximum end of a conversion window, and the maximum time after it. A look has to wait for both.
+// The maximum end of a conversion window, and the maximum time after it.
 const (
-	maxWindow = 90 * 24 * time.Hour
+	// MaxWindow includes a renewal after a year.
+	MaxWindow = 400 * 24 * time.Hour
 	maxSettle = 180 * 24 * time.Hour
 )
+
+// MaxLookWindow is the maximum end of the conversion window of a metric that has looks, because they wait for it.
+const MaxLookWindow = 90 * 24 * time.Hour
 
 // windowPattern matches 7d, 72h, 7d..14d, 7d+30d and none+30d.
 var windowPattern = regexp.MustCompile(`^(?:none|(?:(\d{1,4})([hd])\.\.)?(\d{1,4})([hd]))(?:\+(\d{1,4})([hd]))?$`)
 
-var errWindow = errors.New("must be a duration from 1h to 90d such as 7d or 72h, a range such as 7d..14d, or " +
+var errWindow = errors.New("must be a duration from 1h to 400d such as 7d or 72h, a range such as 7d..14d, or " +
 	"none, each perhaps with a time to settle of at most 180d such as 7d+30d")
 
 // ParseConversionWindow parses the end of a window, a range of ages, or none. The error says what is allowed.
@@ -34,7 +38,7 @@ func ParseConversionWindow(text string) (ConversionWindow, error) {
 	}
 	w := ConversionWindow{parseAge(parts[1], parts[2]), parseAge(parts[3], parts[4]), parseAge(parts[5], parts[6])}
 	hasNone := parts[3] == ""
-	isRange := w.To >= time.Hour && w.To <= maxWindow && w.From < w.To
+	isRange := w.To >= time.Hour && w.To <= MaxWindow && w.From < w.To
 	if !hasNone && !isRange || w.Settle > maxSettle {
 		return ConversionWindow{}, errWindow
 	}

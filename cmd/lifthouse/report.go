@@ -64,7 +64,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
 	flags.String("conversion-window", "",
 		"time since the first view in which events count, such as 7d, 72h, 7d..14d or none; default: that of the goal")
-	flags.String("curve", "", "add the curve by the age of the visitors: the first 2 to 60 days after the first view")
+	flags.String("curve", "", "add the curve by the age of the visitors: the first 2 to 400 days after the first view")
 	flags.Lookup("curve").NoOptDefVal = anyDays
 	flags.Bool("scorecard", false,
 		"also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")

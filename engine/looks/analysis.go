@@ -30,6 +30,7 @@ type Analysis struct {
 	Visitors   int64             // of all full days
 	Days       []DayVisitors     // all full days, in order
 	Returns    []ReturnsOf       // the questions whose orders change at different ages in the variations
+	FollowUp   []Reading         // by declared window
 }
 
 // ReturnsOf says of a question that its orders change at different ages in the variations.
@@ -165,7 +166,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	splits := found.addDays(primary.sums)
 	least := computeOnce(a, 0, func() []*float64 { return leastMismatchPs(splits) }, "mismatch", splits)
 	found.addMismatch(least, recorded)
-	return found, nil
+	return found, a.readFollowUp(found, recorded, series)
 }
 
 // lastLookOf returns the last look that has ended for another question, too; zero: none has. A question with a longer
@@ -278,8 +279,8 @@ func (a *Analysis) ComputedRecords() (records []Record) {
 	return records
 }
 
-// UnrecordedLooks returns the looks, the harm and the end that are not recorded and ended after the first view was
-// accepted. Earlier ones are of imported data. now is the time of recording.
+// UnrecordedLooks returns the looks, the harm, the end and the readings that are not recorded and ended after the first
+// view was accepted. Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
 	record := func(p *plan.Plan, row LookRow) {
@@ -309,6 +310,11 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	}
 	for i, question := range questionsOf(a.Plan)[1:] {
 		add(question, &a.Guardrails[i].Question, a.Guardrails[i].Status)
+	}
+	for i := range a.FollowUp {
+		for _, row := range a.FollowUp[i].Rows {
+			record(a.FollowUp[i].Plan, row)
+		}
 	}
 	return records
 }

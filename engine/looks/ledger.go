@@ -359,7 +359,7 @@ func RecordedState(declared *plan.Plan, recorded []Record) (rows []LookRow, harm
 	declaration := DeclarationOf(declared)
 	for _, r := range recorded {
 		switch {
-		case r.Declaration != declaration:
+		case r.Declaration != declaration || r.Kind == OfFollowUp:
 		case r.isAbout(declared):
 			rows = append(rows, r.LookRow)
 		case r.Kind == OfHarm:

@@ -22,6 +22,9 @@ const (
 	// OfSplit is of the visitors, at the end of the first day that finds a sample ratio mismatch. The number and the
 	// variation are 0.
 	OfSplit Kind = "split"
+	// OfFollowUp is a reading of later orders of the visitors of a look; the number of the row is the days of its
+	// window.
+	OfFollowUp Kind = "followUp"
 )
 
 // IsState reports whether the row has the state of a subject at a time: the sums of visitors.
@@ -78,6 +81,14 @@ func (r *LookRow) waitsForRate(p *plan.Plan) bool {
 // Question has the looks at one metric.
 type Question struct {
 	Rows [][]LookRow // by look and variation, without control
+}
+
+// ofTreatment returns the rows of a treatment, in order; none: there is no look.
+func (q *Question) ofTreatment(treatment int) (rows []LookRow) {
+	for _, of := range q.Rows {
+		rows = append(rows, of[treatment])
+	}
+	return rows
 }
 
 // SupportsVerdict reports whether any look supports a verdict on a treatment.

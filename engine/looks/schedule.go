@@ -219,8 +219,9 @@ func questionsOf(p *plan.Plan) []*plan.Plan {
 	return all
 }
 
-// IsDue reports whether a look at the declared question or a guardrail has ended, or the subject has, and it is not
-// recorded. What ended before the first view was accepted is of imported data, and is not recorded.
+// IsDue reports whether a look at the declared question or a guardrail has ended, or the subject has, or a window of
+// the follow-up, and it is not recorded. What ended before the first view was accepted is of imported data, and is not
+// recorded.
 func (s *Schedule) IsDue(declared *plan.Plan, recorded []Record) bool {
 	isMissing := func(p *plan.Plan, kind Kind, l Look) bool {
 		return l.End.After(s.FirstView.Accepted) && !slices.ContainsFunc(recorded, func(r Record) bool {
@@ -233,7 +234,8 @@ func (s *Schedule) IsDue(declared *plan.Plan, recorded []Record) bool {
 			return true
 		}
 	}
-	return s.HasEnd() && isMissing(declared, OfEnd, s.LastFullDay())
+	isEndDue := s.HasEnd() && isMissing(declared, OfEnd, s.LastFullDay())
+	return isEndDue || s.isFollowUpDue(declared, recorded)
 }
 
 // firstShares returns the shares at the first full day, which decide the error budget of each comparison.

@@ -63,7 +63,7 @@ func (o *offer) describeOffer() string {
 	case offerLiteral:
 		return o.describeLiteral()
 	case offerTime:
-		return "a time from 1h to 90d, such as 7d"
+		return "a time from 1h to 400d, such as 7d"
 	case offerToken:
 		if kindOfToken(o.text) == "operator" {
 			return strconv.Quote(o.text)

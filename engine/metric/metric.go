@@ -36,7 +36,7 @@ const (
 	MaxValues      = 100
 	MinSteps       = 2
 	MaxSteps       = 8
-	MaxWithin      = 90 * 24 * time.Hour
+	MaxWithin      = 400 * 24 * time.Hour
 	MaxAtLeast     = 1000
 )
 

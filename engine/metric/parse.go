@@ -385,7 +385,7 @@ func (p *parser) parseRange(ofFunnel bool) (r Range) {
 	r.To = p.parseTime()
 	if ofFunnel || !p.takeToken("..") {
 		if r.To == 0 {
-			p.addFault(at, "a time is from 1h to 90d, such as 7d")
+			p.addFault(at, "a time is from 1h to 400d, such as 7d")
 		}
 		return r
 	}

@@ -262,10 +262,12 @@ func (r *Ranks) weighQuantity(q *Quantity) float64 {
 	return w
 }
 
-// weighRange returns the weight of a range: none, whole days, hours, or a range with a start.
+// weighRange returns the weight of a range: none, up to 90 whole days, more of them, hours, or a range with a start.
 func weighRange(r Range) float64 {
 	const (
 		day   = 24 * time.Hour
+		few   = 90 * day
+		more  = float64((MaxWithin - few) / day)
 		hours = float64(MaxWithin / time.Hour)
 	)
 	switch {
@@ -273,6 +275,8 @@ func weighRange(r Range) float64 {
 		return 1. / 2
 	case r.From > 0:
 		return 1. / 40 / (hours * hours)
+	case r.To%day == 0 && r.To > few:
+		return 1. / 80 / more
 	case r.To%day == 0:
 		return 1. / 200
 	default:

@@ -437,7 +437,8 @@ func TestEveryChoiceHasAWeightOfAtMostOne(t *testing.T) {
 	check.That(t, add(7, func(n int) float64 { return math.Pow(2, -float64(n)) }) <= 1, "steps of a funnel")
 
 	ranges := weighRange(Range{})
-	ranges += add(90, func(n int) float64 { return weighRange(Range{0, time.Duration(n) * 24 * time.Hour}) })
+	const aDay = 24 * time.Hour
+	ranges += add(int(MaxWithin/aDay), func(n int) float64 { return weighRange(Range{0, time.Duration(n) * aDay}) })
 	for to := time.Hour; to <= MaxWithin; to += time.Hour {
 		if to%(24*time.Hour) != 0 {
 			ranges += weighRange(Range{0, to})

@@ -22,6 +22,7 @@ type Declared struct {
 	Guardrails       []Guardrail
 	MinDays          int      // full days before a decision to ship
 	Questions        []string // whose answers need less evidence, in the language of metrics
+	FollowUp         []FollowUp
 
 	plan catalogue.Plan
 }
@@ -38,6 +39,12 @@ type Guardrail struct {
 	Measure
 	Metric query.Metric
 	stats.Margin
+}
+
+// FollowUp is a reading of later orders, which describes and has one share of the error rate.
+type FollowUp struct {
+	Measure
+	Metric query.Metric
 }
 
 // equalShares is the maximum difference of shares that count as equal. Thirds, for example, are written as 34, 33 and
@@ -68,7 +75,7 @@ func defaultMultipleExposures(shares []float64) string {
 	return catalogue.FirstVariation
 }
 
-// setRoles sets the declared primary metric, and the metrics with another role.
+// setRoles sets the declared primary metric, the metrics with another role, and the follow-up.
 func (p *Plan) setRoles(d catalogue.Plan) {
 	primary := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
 	if p.Subject.ExperimentID != 0 {
@@ -93,6 +100,12 @@ func (p *Plan) setRoles(d catalogue.Plan) {
 		}
 		of := query.Metric(g.Metric)
 		p.Declared.Guardrails = append(p.Declared.Guardrails, Guardrail{newMeasure(g.GoalID, of, g.Window), of, margin})
+	}
+	if d.FollowUp != nil {
+		for _, window := range d.FollowUp.Windows {
+			p.Declared.FollowUp = append(p.Declared.FollowUp,
+				FollowUp{Measure{GoalID: d.PrimaryGoalID, Window: window}, query.Metric(d.FollowUp.Metric)})
+		}
 	}
 }
 

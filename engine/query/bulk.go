@@ -16,7 +16,7 @@ import (
 // BulkFields are the members of a report that a request for all results may ask for, in the order of the report.
 var BulkFields = []string{
 	"goal", "compareMetric", "methodology", "significanceLevel", "window", "conversionWindow", "looks", "nextLook",
-	"totals", "variations", "conclusion", "checks", "power", "decision", "scorecard", WorthField,
+	"followUp", "totals", "variations", "conclusion", "checks", "power", "decision", "scorecard", WorthField,
 }
 
 const (

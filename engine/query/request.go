@@ -69,7 +69,7 @@ const (
 // The number of days of a curve by age.
 const (
 	LeastCurveDays   = 2
-	MostCurveDays    = 60
+	MostCurveDays    = 400
 	DefaultCurveDays = 14
 )
 

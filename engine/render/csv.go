@@ -101,6 +101,9 @@ func CSV(r *result.Report) ([]byte, error) {
 				fields["conversionWindow"] = row["conversionWindow"]
 				add(row, fields)
 			}
+			for _, reading := range objectsIn(report, "followUp") {
+				add(reading, followUpFields(report, reading))
+			}
 		default:
 			parts, _ := report["split"].(map[string]any)
 			add(report, map[string]any{"breakdown": nil, "series": nil, "split": nil})
@@ -252,4 +255,15 @@ func JSON(body any) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(body)
 	return text.Bytes(), err
+}
+
+// followUpFields returns the fields that the rows of a reading of later orders have in the place of those of a goal.
+func followUpFields(report, reading map[string]any) map[string]any {
+	for _, of := range objectsIn(reading, "variations") {
+		of["estimate"] = map[string]any{"value": of["value"]}
+	}
+	return map[string]any{
+		"report": report, "goal": report["goal"], "metric": reading["metric"], "role": "followUp",
+		"conversionWindow": map[string]any{"from": "0h", "to": reading["window"], "source": "followUp"},
+	}
 }

@@ -48,6 +48,7 @@ func Report(r *result.Report, s Screen) string {
 	t.writeSection(rows)
 	t.writeReportNotes(rows)
 	t.writeScorecard()
+	t.writeFollowUp()
 	t.writeParts()
 	if r.Dimension != nil {
 		// Write whether the values differ, all values in one table, and notes on those that differ from all others.
@@ -113,6 +114,19 @@ func (t *reportTable) writeSection(rows []tableRow) {
 		return
 	}
 	t.writeRows(rows)
+}
+
+// writeFollowUp writes the readings of later orders.
+func (t *reportTable) writeFollowUp() {
+	if len(t.results.FollowUp) == 0 {
+		return
+	}
+	t.writeLine("")
+	t.writeLine(t.paintText(bold, "Later"))
+	t.writeParagraph("", result.MeaningOfFollowUp)
+	for i := range t.results.FollowUp {
+		t.writeParagraph("", PrintableText(t.results.FollowUp[i].Text))
+	}
 }
 
 // writeParts writes a table with a row for each part of the metric and variation.

@@ -17,7 +17,8 @@ import (
 )
 
 // Curve is the metric of a report by the visitors' age: the time since the first view. All points are about the same
-// visitors, those of a cohort, and cumulative: the last point is the report with a conversion window of all days.
+// visitors, those of a cohort, and cumulative: the last point is the report with a conversion window of all days. A
+// curve of more than mostPoints days has a point at the end of every few days, and of the last day.
 type Curve struct {
 	Cohort   Cohort       `json:"cohort"`
 	Critical *float64     `json:"critical"` // of the simultaneous intervals; null: there are none
@@ -82,22 +83,40 @@ const millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
 // NewCurve returns the curve of a plan. steps has what each day of age adds to the sums of the cohort, and whole the
 // rows of the report.
 func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.GroupMoments) *Curve {
-	through := sumSteps(p, steps, 0, days)
-	last := &through[days-1]
+	ends := curveEnds(days)
+	byDay := sumSteps(p, steps, 0, days)
+	through := make([]sliceSums, len(ends))
+	for i, end := range ends {
+		through[i] = byDay[end-1]
+	}
+	last := &through[len(ends)-1]
 	all := sumRows(whole, p)
 	visitors := last.visitors - sumOf(maps.Values(last.immature))
 	c := &Curve{
 		Cohort: Cohort{Days: days, Visitors: visitors, ImmatureVisitors: all.visitors - visitors},
-		Points: make([]CurvePoint, days), Novelty: []Novelty{}, Critical: simultaneousCritical(p, through),
+		Points: make([]CurvePoint, len(ends)), Novelty: []Novelty{}, Critical: simultaneousCritical(p, through),
 	}
-	onAllCores(days, func(day int) { c.Points[day] = newCurvePoint(p, day, &through[day], c.Critical) })
+	onAllCores(len(ends), func(i int) { c.Points[i] = newCurvePoint(p, ends[i], &through[i], c.Critical) })
 	if len(p.Variations) > 1 && p.Rules.Compare {
 		c.Novelty = compareAges(p, last)
 	}
 	return c
 }
 
-// simultaneousCritical returns the critical value of intervals that hold at all ends of days of age together; nil:
+// mostPoints is the maximum number of points of a curve: an interval that holds at all of them is little wider than at
+// a few, and a chart does not show more of them.
+const mostPoints = 60
+
+// curveEnds returns the days of age at whose ends a curve has points.
+func curveEnds(days int) (ends []int) {
+	width := (days + mostPoints - 1) / mostPoints
+	for end := width; end < days; end += width {
+		ends = append(ends, end)
+	}
+	return append(ends, days)
+}
+
+// simultaneousCritical returns the critical value of intervals that hold at all points of a curve together; nil:
 // nothing is compared. through has the sums until the end of each.
 func simultaneousCritical(p *plan.Plan, through []sliceSums) *float64 {
 	options := statsOptions(p)
@@ -106,16 +125,16 @@ func simultaneousCritical(p *plan.Plan, through []sliceSums) *float64 {
 		return nil
 	}
 	information := make([]float64, len(through)) // of each point up to a factor, see stats.SimultaneousCritical
-	for day := range through {
+	for i := range through {
 		total := moments.Moments{}
 		for _, v := range p.Variations {
-			total = total.Merge(through[day].counted[v.ID])
+			total = total.Merge(through[i].counted[v.ID])
 		}
 		switch s := looks.SampleOf(&total, p.Metric).(type) {
 		case stats.Rate:
-			information[day] = float64(s.Converted) / float64(s.Visitors-s.Converted)
+			information[i] = float64(s.Converted) / float64(s.Visitors-s.Converted)
 		case stats.Mean:
-			information[day] = s.Variance
+			information[i] = s.Variance
 		}
 	}
 	critical := stats.SimultaneousCritical(information, level)
@@ -132,7 +151,7 @@ func newCurvePoint(p *plan.Plan, day int, through *sliceSums, critical *float64)
 		options.Critical = *critical
 		together, _ = through.compareSamples(p, options)
 	}
-	point := CurvePoint{Day: day + 1}
+	point := CurvePoint{Day: day}
 	for i, v := range single.Variations {
 		shown := CurveVariation{ID: v.ID, Value: v.Metrics.EstimateOf(p.Metric).Value}
 		if i > 0 && v.Comparison != nil {

@@ -41,6 +41,7 @@ type Report struct {
 	Waiting           *moments.Waiting `json:"waiting,omitempty"`  // accepted events that the report does not include yet; nil: none
 	Looks             []Look           `json:"looks,omitzero"`     // only of the declared question about all visitors
 	NextLook          *NextLook        `json:"nextLook,omitempty"` // null: none follows
+	FollowUp          []FollowUp       `json:"followUp,omitempty"` // only of a campaign that declares it
 	Slice
 	Heterogeneity *Heterogeneity   `json:"heterogeneity,omitempty"` // only with a dimension, if something is compared
 	Breakdown     []BreakdownSlice `json:"breakdown,omitzero"`      // only with a dimension
@@ -93,6 +94,7 @@ func New(p *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	if a != nil && p.Rules.Compare && !isDescriptive(p) {
 		r.Looks = newLooks(a)
 		r.NextLook = nextLook(a)
+		r.FollowUp = newFollowUps(a)
 	}
 	if p.Dimension != "" {
 		r.addBreakdown(p, found, &all)

@@ -28,6 +28,7 @@ import (
 const (
 	entryDecision   = "decision" // message
 	entryCheck      = "check"    // message
+	entryFollowUp   = "followUp" // message
 	entryLook       = "look"     // ledger
 	entryOutcome    = "outcome"  // audit, like the next ones
 	entryStarted    = "started"
@@ -41,7 +42,8 @@ const (
 
 // EntryKinds are all kinds of entries, in the order of the documentation.
 var EntryKinds = []string{
-	entryDecision, entryCheck, entryLook, entryOutcome, entryStarted, entryStopped, entryShares, entryPlan,
+	entryDecision, entryCheck, entryFollowUp, entryLook, entryOutcome, entryStarted, entryStopped, entryShares,
+	entryPlan,
 	entryArchived, entryNote, entryAnnotation,
 }
 
@@ -207,7 +209,7 @@ func (r *reading) readMessages(ctx context.Context) (entries []Entry, err error)
 		m := &sent[i].Message
 		kind := map[string]string{
 			catalogue.EventDecisionChanged: entryDecision, catalogue.EventCheckFailed: entryCheck,
-			catalogue.EventCheckCleared: entryCheck,
+			catalogue.EventCheckCleared: entryCheck, catalogue.EventFollowUp: entryFollowUp,
 		}[m.Event]
 		if kind == "" { // starts and stops are in the audit log
 			continue

@@ -340,5 +340,5 @@ func (s *Sender) encodeBody(format string, m *outbox.Message) ([]byte, error) {
 var slackHeadings = map[string]string{
 	catalogue.EventCheckFailed: "Check failed", catalogue.EventCheckCleared: "Check passed again",
 	catalogue.EventCampaignStarted: "Started", catalogue.EventCampaignStopped: "Stopped",
-	catalogue.EventDecisionChanged: "Decision",
+	catalogue.EventDecisionChanged: "Decision", catalogue.EventFollowUp: "Later orders",
 }

@@ -108,18 +108,11 @@ func (r *Recorder) recordSubject(
 	if err != nil || found == nil {
 		return err
 	}
-	if isImportedPast(found) {
-		if err := r.recordImportedSplit(ctx, owned.ID, found, now); err != nil {
-			return err
-		}
+	if err := r.recordResults(ctx, owned.ID, found, now); err != nil {
+		return err
 	}
-	checked := basisOfCheck(found)
-	canHaveNewDay := !found.Plan.Ended && found.Schedule.FullDays() > 0
-	if found.IsDue() || canHaveNewDay && !r.isDone(daily.Checked, subject, checked, now) {
-		if err := r.recordLooks(ctx, owned.ID, found, now); err != nil {
-			return err
-		}
-		r.noteDone(ctx, daily.Checked, subject, checked, now)
+	if err := r.reportFollowUp(ctx, owned, found, now); err != nil {
+		return err
 	}
 	judged := r.basisOfDecision(ctx, owned, found)
 	if isFinal(found, now) || r.isDone(daily.Judged, subject, judged, now) {
@@ -134,6 +127,25 @@ func (r *Recorder) recordSubject(
 		return err
 	}
 	r.noteDone(ctx, daily.Judged, subject, judged, now)
+	return nil
+}
+
+// recordResults records the looks of a subject that are due or, of one that was imported, a sample ratio mismatch.
+func (r *Recorder) recordResults(ctx context.Context, account int64, found *engine.Judgement, now time.Time) error {
+	subject := found.Plan.Subject
+	if isImportedPast(found) {
+		if err := r.recordImportedSplit(ctx, account, found, now); err != nil {
+			return err
+		}
+	}
+	checked := basisOfCheck(found)
+	canHaveNewDay := !found.Plan.Ended && found.Schedule.FullDays() > 0
+	if found.IsDue() || canHaveNewDay && !r.isDone(daily.Checked, subject, checked, now) {
+		if err := r.recordLooks(ctx, account, found, now); err != nil {
+			return err
+		}
+		r.noteDone(ctx, daily.Checked, subject, checked, now)
+	}
 	return nil
 }
 
@@ -266,6 +278,39 @@ func (r *Recorder) reportDecision(
 		return nil
 	}
 	return r.stopDecided(ctx, owned.ID, subject, decision)
+}
+
+// followUpAge is how long after a reading was recorded its message is written: as long as it takes to start a server
+// again that ended in between.
+const followUpAge = 7 * 24 * time.Hour
+
+// reportFollowUp writes the messages about the readings of later orders that were recorded.
+func (r *Recorder) reportFollowUp(
+	ctx context.Context, owned *catalogue.AccountResources, found *engine.Judgement, now time.Time,
+) error {
+	declared := found.Plan.DeclaredPlan()
+	subject := declared.Subject
+	var messages []outbox.Message
+	for _, reading := range looks.RecordedReadings(declared, found.Recorded) {
+		if now.Sub(reading.Rows[0].RecordedAt) > followUpAge {
+			continue
+		}
+		shown := result.NewFollowUp(&reading)
+		body, err := json.Marshal(shown)
+		if err != nil {
+			return err
+		}
+		id := outbox.NewIdentity(owned.ID, "followUp")
+		id.AddSubject(subject)
+		id.Add("declaration", strconv.FormatUint(looks.DeclarationOf(declared).Hash, 10))
+		id.AddInteger("window", int64(reading.Window()))
+		data := outbox.Data{
+			Name: owned.SubjectName(subject), Text: shown.Text, Metric: string(shown.Metric), FollowUp: body,
+		}
+		messages = append(messages, outbox.NewMessage(
+			outbox.MessageID(id), owned.ID, catalogue.EventFollowUp, subject, shown.Window, now, data))
+	}
+	return r.writeMessages(ctx, SummaryKey{owned.ID, subject}, messages)
 }
 
 // writeMessages writes messages about a subject. It renews the summary of the subject first, so a list never

@@ -118,6 +118,8 @@ type Campaign struct {
 	MinDays *int `yaml:"minDays,omitempty" json:"minDays,omitempty"`
 	// Questions are those whose answers need less evidence, see package metric.
 	Questions []string `yaml:"questions,omitempty" json:"questions,omitempty"`
+	// FollowUp reads the later orders of the visitors; nil: none.
+	FollowUp *FollowUp `yaml:"followUp,omitempty" json:"followUp,omitempty"`
 	// AutoStopRollBack, AutoStopInvalid or AutoStopBoth; empty: only people stop the campaign
 	AutoStop   string      `yaml:"autoStop,omitempty" json:"autoStop,omitempty"`
 	Hypothesis string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
@@ -381,6 +383,10 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	for i, r := range g.Guardrails {
 		at := fmt.Sprintf("%s.guardrails[%d]", path, i)
 		roles.checkGoal(at, measured{goal: r.GoalID, metric: r.Metric}, r.Direction, r.Window, r.Settle)
+		c.checkLookWindow(at+".window", r.Window)
+		if m, isDeclared := terms.FindMetric(r.Metric); isDeclared {
+			c.checkLookWindow(at+".metric", &m.Window)
+		}
 		c.checkMargins(at, &r, terms)
 	}
 }

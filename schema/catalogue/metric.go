@@ -221,6 +221,7 @@ func (c *checker) checkPrimary(path string, m *DeclaredMetric, goal int64) {
 	if fault := m.roleFault(); fault != "" {
 		c.Add(path+".primaryMetric", m.Key, fault)
 	}
+	c.checkLookWindow(path+".primaryMetric", &m.Window)
 }
 
 // checkUsedMetrics finds metrics that the file removes although a campaign or an experiment that it does not name has

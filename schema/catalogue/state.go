@@ -72,6 +72,9 @@ type Plan struct {
 	Goals             *Goals   `json:"goals,omitempty"` // without the primary one, with their windows; nil: none
 	MinDays           *int     `json:"minDays,omitempty"`
 	Questions         []string `json:"questions,omitempty"`
+
+	// FollowUp has windows with the time after which orders have settled; nil: there are no readings.
+	FollowUp *FollowUp `json:"followUp,omitempty"`
 }
 
 // PlanSince is a plan with the time from which it applies.
@@ -85,7 +88,7 @@ func (c *Campaign) DeclaredPlan(of *Terms) Plan {
 	declared := Plan{
 		Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel, Power: c.Power, MDE: c.MDE,
 		LookPlan: c.LookPlan, MultipleExposures: c.MultipleExposures, Prior: c.Prior, Goals: c.Goals.resolveTerms(of),
-		MinDays: c.MinDays, Questions: c.Questions,
+		MinDays: c.MinDays, Questions: c.Questions, FollowUp: c.FollowUp.resolveGoal(of, c.PrimaryGoalID),
 	}
 	declared.setPrimary(of, c.PrimaryGoalID, c.PrimaryMetric)
 	return declared
@@ -335,6 +338,8 @@ type Ended struct {
 	schema.Subject
 	Name    string
 	EndDate time.Time
+	// FollowedUntil is when the last window of its follow-up was read; EndDate: it has none.
+	FollowedUntil time.Time
 }
 
 // WasDeclared reports whether the catalogue declares a campaign or a widget, or declared it before it was archived.
@@ -346,17 +351,18 @@ func (s *Snapshot) WasDeclared(subject schema.Subject) bool {
 // and archived resources are not included, nor those without an end date.
 func (s *Snapshot) EndedSubjects(now time.Time) []Ended {
 	var ended []Ended
-	add := func(subject schema.Subject, name string, state State) {
+	add := func(subject schema.Subject, name string, state State, followed time.Duration) {
 		if !state.Active && state.EndDate != nil && !state.EndDate.After(now) {
-			ended = append(ended, Ended{subject, name, *state.EndDate})
+			ended = append(ended, Ended{subject, name, *state.EndDate, state.EndDate.Add(followed)})
 		}
 	}
 	for _, owned := range s.AllAccounts() {
 		for _, c := range ByID(owned.Campaigns) {
-			add(c.Subject(), c.Name, c.State)
+			declared := c.DeclaredPlan(owned.TermsOf(c.WebsiteID))
+			add(c.Subject(), c.Name, c.State, declared.followUpTime())
 		}
 		for _, w := range ByID(owned.Widgets) {
-			add(w.Subject(0), w.Name, w.State)
+			add(w.Subject(0), w.Name, w.State, 0)
 		}
 	}
 	return ended

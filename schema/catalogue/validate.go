@@ -120,6 +120,15 @@ func (c *checker) checkWindow(path string, w *schema.ConversionWindow) {
 		path, w, "must have the time to settle in a field of its own, such as settle: 30d")
 }
 
+// checkLookWindow checks the conversion window of a metric that has looks.
+func (c *checker) checkLookWindow(path string, w *schema.ConversionWindow) {
+	c.AddIf(w != nil && w.To > schema.MaxLookWindow, path, w, lookWindowFault)
+}
+
+// lookWindowFault is the fault of a conversion window that is too long for looks.
+var lookWindowFault = fmt.Sprintf("must be at most %dd, because looks wait for it; a secondary metric may have up to "+
+	"%dd, and followUp reads later orders", schema.MaxLookWindow/(24*time.Hour), schema.MaxWindow/(24*time.Hour))
+
 func (c *checker) checkText(path, value string, minimum, maximum int) {
 	n := utf8.RuneCountInString(value)
 	c.AddIf(n < minimum || n > maximum,
@@ -204,6 +213,7 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		c.checkResource(at, goal.ID, owner.Goals[goal.ID].WebsiteID, site.ID)
 		c.checkName(at, goal.Name)
 		c.checkWindow(at+".conversionWindow", goal.ConversionWindow)
+		c.checkLookWindow(at+".conversionWindow", goal.ConversionWindow)
 		if w := goal.ConversionWindow; w != nil && w.From > 0 {
 			c.Add(at+".conversionWindow", w, "must begin at the first view, such as 7d; only the window of a "+
 				"secondary goal or a guardrail may be a range")
@@ -286,6 +296,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, terms *Terms, t
 	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID,
 		cmp.Or(campaign.PrimaryMetric, defaultGoalMetric), terms)
 	c.minDays(path, campaign.MinDays)
+	c.checkFollowUp(path+".followUp", campaign.FollowUp, campaign.PrimaryGoalID)
 	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, []string{AutoStopRollBack, AutoStopInvalid, AutoStopBoth})
 	// Texts that are displayed but not evaluated.
 	c.checkText(path+".hypothesis", campaign.Hypothesis, 0, 2048)

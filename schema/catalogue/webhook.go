@@ -69,11 +69,13 @@ const (
 	EventCheckCleared    = "check.cleared"
 	EventCampaignStarted = "campaign.started"
 	EventCampaignStopped = "campaign.stopped"
+	EventFollowUp        = "followUp.recorded"
 )
 
 // WebhookEvents are the values of Webhook.Events.
 var WebhookEvents = []string{
 	EventDecisionChanged, EventCheckFailed, EventCheckCleared, EventCampaignStarted, EventCampaignStopped,
+	EventFollowUp,
 }
 
 // The formats of messages: as Standard Webhooks (standardwebhooks.com) specifies, or as the incoming webhooks of Slack

@@ -285,6 +285,8 @@ type Data struct {
 	Lift     json.RawMessage `json:"lift,omitempty"`  // value and interval of the variation of the decision
 	Worth    json.RawMessage `json:"worth,omitempty"` // of the variation of the decision, as in reports
 
+	FollowUp json.RawMessage `json:"followUp,omitempty"` // as in reports
+
 	Check string `json:"check,omitempty"` // sampleRatio, multipleExposures, interactions, returns or silence
 	By    string `json:"by,omitempty"`    // who started or stopped the campaign
 

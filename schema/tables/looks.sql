@@ -1,7 +1,8 @@
 -- One row per look of a declared question at a variation, with the figures at the time of the look: exact sums, and what
 -- follows from them. Of the primary question, also a row per harm, per end of the subject, and of the first sample ratio
--- mismatch. Of any question, also a row if orders change at different ages in the variations. A row is written once and
--- never changed. Two servers may write the same row; the first one counts.
+-- mismatch. Of any question, also a row if orders change at different ages in the variations, and of a follow-up a row
+-- per declared window and variation. A row is written once and never changed. Two servers may write the same row; the
+-- first one counts.
 CREATE TABLE IF NOT EXISTS looks{{.On}}
 (
     website_id        Int64,
@@ -12,9 +13,9 @@ CREATE TABLE IF NOT EXISTS looks{{.On}}
     goal_id           Int64                   COMMENT '0: all goals count',
     metric            LowCardinality(String),
     conversion_window LowCardinality(String)  COMMENT 'such as 7d; none: no limit',
-    kind              Enum8('look' = 1, 'harm' = 2, 'end' = 3, 'returns' = 4, 'split' = 5),
+    kind              Enum8('look' = 1, 'harm' = 2, 'end' = 3, 'returns' = 4, 'split' = 5, 'followUp' = 6),
     variation_id      Int64,
-    look              UInt32                  COMMENT 'number of the look, from 1; of an end: of full days; else 0',
+    look              UInt32                  COMMENT 'number of the look, from 1; of an end: of full days; of a follow-up: days of the window; else 0',
     ended_at          DateTime64(3, 'UTC')    COMMENT 'end of the look, or of the last full day',
     body              String                  COMMENT 'JSON: sums, critical value, z, p, intervals',
     recorded_at       DateTime64(3, 'UTC')

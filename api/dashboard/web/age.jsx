@@ -29,9 +29,9 @@ function Drawing({ curve, at, name }) {
   const scale = scaleOf([0, ...single.slice(1).flatMap((e) => [e?.value, ...(e?.interval ?? [])]), ...together.slice(2).flatMap((i) => i ?? [])], 4);
   const every = Math.ceil(points.length / 10);
   /** @type {[number, string][]} */
-  const marks = points.flatMap(({ day: d }, i) => (d % every === 0 || (d === 1 && every > 2) ? [[i, String(d)]] : []));
+  const marks = points.flatMap(({ day: d }, i) => ((i + 1) % every === 0 || (d === 1 && every > 2) ? [[i, String(d)]] : []));
   return (
-    <Plane {...{ scale, last, marks }} index={at} write={tick} label={`${name}: lift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${points.length} days`}>
+    <Plane {...{ scale, last, marks }} index={at} write={tick} label={`${name}: lift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${points[last].day} days`}>
       {(x, y) => <>
         <Band {...{ x, y }} intervals={together} class="together" />
         <Band {...{ x, y }} intervals={single.map((e) => e?.interval)} class="single" />

@@ -17,7 +17,7 @@ import { spanOf } from "./span.js";
 /** The kinds of entries in words.
  * @type {Record<LogEntry["entry"], string>} */
 const kinds = {
-  decision: "Decision", check: "Check", look: "Look", outcome: "Outcome", started: "Started", stopped: "Stopped", shares: "Shares",
+  decision: "Decision", check: "Check", followUp: "Later orders", look: "Look", outcome: "Outcome", started: "Started", stopped: "Stopped", shares: "Shares",
   plan: "Plan", archived: "Archived", note: "Note", annotation: "Annotation",
 };
 const page = 50; // entries

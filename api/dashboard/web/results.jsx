@@ -30,6 +30,7 @@ import { viewOf } from "./words.js";
 const Planned = later(() => import("./plan.jsx").then((m) => m.Planned));
 const Ask = later(() => import("./ask.jsx").then((m) => m.Ask));
 const Log = later(() => import("./log.jsx").then((m) => m.SubjectLog));
+const FollowUp = later(() => import("./followup.jsx").then((m) => m.FollowUp));
 const Products = later(() => import("./products.jsx").then((m) => m.Products));
 
 /** @param {{ widget: Item, go: Go }} props */
@@ -137,6 +138,7 @@ export function Results({ subject, route, go }) {
           {subject.kind === "widget" && <Variations {...{ results, pictured, subject, route }} />}
           <Valid results={results}>
             {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
+            {results.followUp && <FollowUp readings={results.followUp} />}
             {!empty && <OverTime {...{ subject, route, go }} />}
             {subject.kind !== "widget" && !empty && <Compare {...{ subject, route }} />}
             {subject.kind !== "widget" && !empty && <div class="ask-room"><Ask {...{ subject, route, go, names, results, every }} currency={website?.currency} /></div>}

@@ -361,7 +361,9 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 	since := now.AddDate(0, 0, -days)
 	var ended []Expired
 	for _, e := range declared.EndedSubjects(since) {
-		ended = append(ended, Expired{Ended: e})
+		if !e.FollowedUntil.After(now) {
+			ended = append(ended, Expired{Ended: e})
+		}
 	}
 	names, err := s.Writer.Names(ctx)
 	if err != nil {

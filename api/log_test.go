@@ -80,6 +80,8 @@ func newLoggedShops(t *testing.T) *server {
 			outbox.Data{Text: "Ship New.", Decision: json.RawMessage(`{"status":"ship","variationId":1}`)}),
 		outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, "check")), 1, catalogue.EventCheckFailed,
 			of7, "sampleRatio", time.Now(), outbox.Data{Text: "The split is not as declared."}),
+		outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, "followUp")), 1, catalogue.EventFollowUp,
+			of41, "90d", time.Now(), outbox.Data{Text: "Value per visitor within 90 days is more."}),
 	}))(t)
 	s.note(`{"campaignId":31,"kind":"note","text":"Tried on phones first.\nThen everywhere.",` +
 		`"link":"https://example.com/a"}`)

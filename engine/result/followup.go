@@ -2,6 +2,8 @@ package result
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,7 +85,7 @@ func NewFollowUp(of *looks.Reading) FollowUp {
 		}
 		one.Value = meanOfStrata(p, row.Strata, func(s looks.RowStratum) moments.Moments { return s.Variation })
 		f.Variations = append(f.Variations, one)
-		sentences = append(sentences, f.findingInWords(&one, control.Name))
+		sentences = append(sentences, f.findingInWords(&one, control.Name, levelOfFollowUp(p)))
 	}
 	f.Text = strings.Join(sentences, " ")
 	return f
@@ -124,8 +126,15 @@ func (f *FollowUp) metricInWords() string {
 	return name + " per visitor within " + strings.TrimSuffix(f.Window, "d") + " days"
 }
 
+// levelOfFollowUp returns the confidence level of the intervals of each reading, in per cent: the error rate of the
+// campaign is divided by the number of readings.
+func levelOfFollowUp(p *plan.Plan) string {
+	alpha := statsOptions(p).Alpha() / float64(len(p.Declared.FollowUp))
+	return strconv.FormatFloat(math.Round(1000*(1-alpha))/10, 'f', -1, 64) + " %"
+}
+
 // findingInWords returns a sentence about one variation.
-func (f *FollowUp) findingInWords(one *FollowUpOfOne, control string) string {
+func (f *FollowUp) findingInWords(one *FollowUpOfOne, control, level string) string {
 	of := one.Comparison
 	about := fmt.Sprintf("%s: %s against %s", f.metricInWords(), one.Name, control)
 	lift := of.Improvement
@@ -136,7 +145,7 @@ func (f *FollowUp) findingInWords(one *FollowUpOfOne, control string) string {
 		return about + " is not known: " + wording.ExplainReason(of.Reason) + "."
 	}
 	write := func(x float64) string { return wording.FormatLift(x, lift.Interval) }
-	figures := fmt.Sprintf("%s (%s)", write(*lift.Value), wording.RangeInWords(lift.Interval, write))
+	figures := fmt.Sprintf("%s (%s interval %s)", write(*lift.Value), level, wording.RangeInWords(lift.Interval, write))
 	if one.Finding == nil {
 		return about + " shows no difference: " + figures + "."
 	}

@@ -32,7 +32,7 @@ export function FollowUp({ readings }) {
   return (
     <section aria-labelledby="later">
       <h2 id="later">Later</h2>
-      <p>{metrics[readings[0].metric]} of the visitors of the looks, by the time since their first view. Each is read once{recorded && <>, the last one on {dayName(recorded)}</>}. It is the effect of having been in a variation during the campaign: after a ship, everybody has the variation, so this is not the value of a longer time with it. It decides nothing.</p>
+      <p>{metrics[readings[0].metric]} of the visitors of the looks, by the time since their first view. Each is read once{recorded && <>, the last one on {dayName(recorded)}</>}. It is the effect of having been in a variation during the campaign: after a ship, everybody has the variation, so this is not the value of a longer time with it. It decides nothing. Together, the intervals have the error rate of the campaign.</p>
       <DataTable label="Later orders" heads={["Within", "Variation", "Per visitor", "Control", "Lift", "Shown"]}>
         {readings.map((r) => <Rows key={r.window} reading={r} />)}
       </DataTable>

@@ -174,6 +174,8 @@ with their limits:
   Campaigns that disturb each other
              how often they are found, and how often they seem to where they do not
   Questions  how often any answer to an analyst holds, without an effect, and how often effects are found
+  Later orders
+             how often any reading shows a difference without an effect
 
 A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
 is outside its band. The exit status is 1 if a rate is outside its band.`

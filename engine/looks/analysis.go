@@ -166,7 +166,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	splits := found.addDays(primary.sums)
 	least := computeOnce(a, 0, func() []*float64 { return leastMismatchPs(splits) }, "mismatch", splits)
 	found.addMismatch(least, recorded)
-	return found, a.readFollowUp(found, recorded, series)
+	return found, found.readFollowUp(recorded, series)
 }
 
 // lastLookOf returns the last look that has ended for another question, too; zero: none has. A question with a longer

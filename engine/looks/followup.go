@@ -109,10 +109,10 @@ func (s *Schedule) isFollowUpDue(declared *plan.Plan, recorded []Record) bool {
 }
 
 // readFollowUp returns the readings of the follow-up. It reads sums only of those that are due and not recorded.
-func (a *Analyzer) readFollowUp(found *Analysis, recorded []Record, series Series) error {
-	primary := found.Primary.ofTreatment(0)
-	cohort, isKnown := found.lookOfCohort(found.Plan, primary)
-	due := found.dueFollowUps(found.Plan, primary, recorded)
+func (a *Analysis) readFollowUp(recorded []Record, series Series) error {
+	primary := a.Primary.ofTreatment(0)
+	cohort, isKnown := a.lookOfCohort(a.Plan, primary)
+	due := a.dueFollowUps(a.Plan, primary, recorded)
 	var sumsOf func(*plan.Plan) *DailySums
 	if len(due) > 0 {
 		var measures []plan.Measure
@@ -120,21 +120,21 @@ func (a *Analyzer) readFollowUp(found *Analysis, recorded []Record, series Serie
 			measures = append(measures, question.Measure())
 		}
 		var err error
-		sumsOf, err = series.readSums(found.cutsOf(cohort), plan.SortedMeasures(measures), plan.OnFirstView)
+		sumsOf, err = series.readSums(a.cutsOf(cohort), plan.SortedMeasures(measures), plan.OnFirstView)
 		if err != nil {
 			return err
 		}
 	}
-	for _, question := range followUpsOf(found.Plan) {
+	for _, question := range followUpsOf(a.Plan) {
 		of := Reading{Plan: question, Rows: recordedReading(question, recorded)}
 		if isKnown {
 			of.Published = followUpEnd(question, cohort)
 		}
 		isDue := slices.ContainsFunc(due, func(p *plan.Plan) bool { return p.Measure() == question.Measure() })
 		if isDue {
-			of.Rows = a.compareReading(found, sumsOf(question), cohort)
+			of.Rows = compareReading(a, sumsOf(question), cohort)
 		}
-		found.FollowUp = append(found.FollowUp, of)
+		a.FollowUp = append(a.FollowUp, of)
 	}
 	return nil
 }
@@ -149,18 +149,28 @@ func (s *Schedule) cutsOf(cohort Look) []time.Time {
 }
 
 // compareReading compares the treatments with control in the visitors of a cohort.
-func (a *Analyzer) compareReading(found *Analysis, sums *DailySums, cohort Look) (rows []LookRow) {
+func compareReading(found *Analysis, sums *DailySums, cohort Look) []LookRow {
 	p := sums.plan
-	number := daysOf(p)
-	data := LookData{Look: Look{Number: number, End: cohort.End, Days: cohort.Days}, Tau: 1}
+	data := LookData{Look: Look{Number: daysOf(p), End: cohort.End, Days: cohort.Days}, Tau: 1}
 	strata := sums.strataUntil(found.LookWindows(cohort.End), cohort.End)
 	for i := range strata {
 		samples, visitors := samplesOf(p, &strata[i])
 		data.Strata = append(data.Strata, samples)
 		data.Visitors += visitors
 	}
+	rows := CompareCohort(p, found.firstShares(p), data)
+	for i := range rows {
+		rows[i].Strata = rowStrata(p, strata, rows[i].VariationID)
+	}
+	return rows
+}
+
+// CompareCohort returns the rows of a reading by treatment: one test each, at the error rate of the plan divided by the
+// number of its readings. shares are those at the first full day, control first. A variation that was added later has
+// no result.
+func CompareCohort(p *plan.Plan, shares []float64, data LookData) (rows []LookRow) {
 	alpha := alphaOf(p) / float64(len(p.Declared.FollowUp))
-	design := stats.NewLookDesign(alpha, found.firstShares(p))
+	design := stats.NewLookDesign(alpha, shares)
 	sequenceOf := func(points []stats.LookPoint) *stats.LookSequence { return design.NewSequence(points, nil) }
 	for t, v := range p.Variations[1:] {
 		row := RowsWithout([]LookData{data}, v.ID, stats.ReasonPlanChanged)
@@ -168,7 +178,6 @@ func (a *Analyzer) compareReading(found *Analysis, sums *DailySums, cohort Look)
 			row = AnalyzeTreatment([]LookData{data}, t, v.ID, nil, sequenceOf)
 		}
 		row[0].Kind = OfFollowUp
-		row[0].Strata = rowStrata(p, strata, v.ID)
 		rows = append(rows, row...)
 	}
 	return rows

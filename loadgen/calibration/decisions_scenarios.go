@@ -23,6 +23,7 @@ const (
 
 	partInteractions = "Campaigns that disturb each other, compared at the end of each day for 60 days"
 	partQuestions    = "Questions without looks, read each day"
+	partFollowUp     = "Later orders, each window read once"
 )
 
 // The audiences in the table, with the minimum effects of their campaigns.
@@ -41,7 +42,8 @@ var (
 func decisionScenarios() []scenario {
 	return slices.Concat(
 		noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), returnsScenarios(), powerScenarios(),
-		guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios(), interactionScenarios(), questionScenarios())
+		guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios(), interactionScenarios(), questionScenarios(),
+		followUpScenarios())
 }
 
 // newScenario returns a scenario that counts the campaigns for which occurs is true. Its rate must be from least to

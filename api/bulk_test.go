@@ -359,7 +359,7 @@ func TestSyncMissesNothing(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(79, 2)) //nolint:gosec // a test
 	n := 0
-	for step := range tier.Of(18, 1_000) {
+	for step := range tier.Of(12, 1_000) {
 		by := servers[r.IntN(2)]
 		change := step // each change once, then at random
 		if step >= changes {

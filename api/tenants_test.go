@@ -100,7 +100,7 @@ func newTenants(t *testing.T) (s *server, all []tenant) {
 func TestTenants(t *testing.T) {
 	s, all := newTenants(t)
 	r := rand.New(rand.NewPCG(79, 3)) //nolint:gosec // a test
-	for range tier.Of(200, 3_000) {
+	for range tier.Of(100, 3_000) {
 		as := all[r.IntN(len(all))]
 		asked := map[int]bool{}
 		parameters := ""

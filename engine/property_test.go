@@ -149,7 +149,7 @@ func TestReportEqualsTheFold(t *testing.T) {
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 	in := newStored(t, schematest.OpenMigrated(t), events)
 	owned := drawResources(w, ids...)
-	worlds.Check(t, tier.Of(25, 5_000), func(t *rapid.T, r worlds.Rand) {
+	worlds.Check(t, tier.Of(15, 5_000), func(t *rapid.T, r worlds.Rand) {
 		compareWithFold(t, in, owned, drawRequest(worlds.Of(r), 1+r.Int64N(subjectsOfWorld)))
 	})
 }

@@ -71,7 +71,7 @@ func TestInvalidParquetFiles(t *testing.T) {
 			events[i].EventID = fmt.Sprint(i)
 		}
 		whole := parquetBytes(t, events)
-		for at := 0; at < len(whole); at += max(7, len(whole)/60) {
+		for at := 0; at < len(whole); at += max(7, len(whole)/tier.Of(15, 60)) {
 			report, err := ingest.ImportFile(t.Context(), w, write(t, "e.parquet", whole[:at]), ingest.Options{})
 			must.That(t, err != nil, "%d of %d bytes: %+v, %v", at, len(whole), report, err)
 			must.Equal(t, report.Rows, 0, "%d of %d bytes: %+v, %v", at, len(whole), report, err)

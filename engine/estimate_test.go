@@ -18,6 +18,52 @@ import (
 	"lifthouse/stats"
 )
 
+// TestEstimateOfLaterOrders compares what readings of later orders can detect with the values of all visitors so far.
+func TestEstimateOfLaterOrders(t *testing.T) {
+	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
+	spent := map[uint64]float64{}
+	for day := range 10 {
+		events := x.dayOf(day, func(visitor int, goal *schema.Event) {
+			goal.Value = int64(1+(visitor*37+day*11)%90) * schema.MoneyScale
+		}, 50, 60)
+		for i := range events {
+			if day == 0 { // the first day of a campaign is not full
+				break
+			}
+			spent[events[i].VisitorID] += float64(events[i].Value) / schema.MoneyScale
+		}
+		x.storeAtEnd(day, events)
+	}
+	x.refresh()
+	n, mean, squares, buyers := float64(len(spent)), 0.0, 0.0, int64(0)
+	for _, value := range spent {
+		mean += value / n
+		squares += value * value
+		if value > 0 {
+			buyers++
+		}
+	}
+	c := x.campaign
+	c.FollowUp = &catalogue.FollowUp{Metric: "valuePerVisitor", Windows: []schema.ConversionWindow{
+		{To: 30 * day}, {To: 90 * day}, {To: 365 * day},
+	}}
+	owned := *x.catalogue.Snapshot().AccountResources(1)
+	owned.Campaigns = map[int64]catalogue.LiveCampaign{c.ID: {Campaign: c}}
+	found := must.Get(x.engine.EstimatePlans(t.Context(), &owned, []int64{c.ID}))(t)[c.ID]
+	must.That(t, found != nil, "no estimate")
+	must.That(t, found.Later != nil, "no estimate of later orders")
+	shares := []float64{0.5, 0.5}
+	size, _ := stats.NewSampleSize(stats.SamplePlan{
+		Control: stats.Mean{
+			Visitors: int64(n), Mean: mean, Variance: (squares - n*mean*mean) / (n - 1), Nonzero: buyers,
+		},
+		Shares: shares, Looks: 1, Power: 0.8,
+	}, stats.NewLookDesign(0.05/3, shares))
+	want, _ := size.DetectableLift(found.VisitorsPerDay * 28)
+	check.That(t, math.Abs(*found.Later / *want - 1) < 1e-9, "a lift of %v, want %v", *found.Later, *want)
+	check.Contains(t, found.LaterInWords(), "in value per visitor", "the line")
+}
+
 // TestEstimatePlans estimates the plans of new campaigns from the visitors of another one of their website, and of a
 // campaign from its own.
 func TestEstimatePlans(t *testing.T) {

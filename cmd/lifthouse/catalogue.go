@@ -157,6 +157,9 @@ func (p *program) estimatePlans(ctx context.Context, s *app.Store, account *cata
 		for _, cost := range estimate.Priors {
 			lines = append(lines, cost.Text)
 		}
+		if later := estimate.LaterInWords(); later != "" {
+			lines = append(lines, later)
+		}
 		estimates[at[id]] = strings.Join(lines, "\n    ")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -70,6 +71,11 @@ type PlanEstimate struct {
 	Detectable     float64 // the lift that the plan finds with its power, as a fraction
 
 	Priors []PriorCost // what priors cost; none: the campaign is not Bayesian
+
+	// Later is the lift that a reading of later orders finds with the power of the plan, as a fraction; nil: it is not
+	// known, or the campaign has no follow-up.
+	Later *float64
+	later query.Metric // of the readings
 }
 
 // PriorCost is the sample that a Bayesian campaign needs with a prior to find its minimum effect with its power.
@@ -101,9 +107,34 @@ func EstimatePlan(p *plan.Plan, t *Traffic, priors []catalogue.Prior) *PlanEstim
 	if reason != "" {
 		return nil
 	}
-	return &PlanEstimate{
+	estimate := &PlanEstimate{
 		VisitorsPerDay: daily, Days: days, Detectable: *lift, Priors: t.costOf(p, daily, priors),
+		Later: t.detectableLater(p, planned),
 	}
+	if estimate.Later != nil {
+		estimate.later = p.Declared.FollowUp[0].Metric
+	}
+	return estimate
+}
+
+// detectableLater returns the lift that a reading of later orders of some visitors finds with the power of the plan;
+// nil: there are no readings, or it is not known. It is estimated from the value or profit so far: relative to its
+// mean, the standard error of that within a year is about the same.
+func (t *Traffic) detectableLater(p *plan.Plan, visitors float64) *float64 {
+	readings := len(p.Declared.FollowUp)
+	if readings == 0 {
+		return nil
+	}
+	o := statsOptions(p)
+	size, reason := stats.NewSampleSize(stats.SamplePlan{
+		Control: looks.SampleOf(&t.sums.total, p.Declared.FollowUp[0].Metric), Shares: o.Shares, Looks: 1,
+		Power: float64(p.Rules.Power) / 100,
+	}, stats.NewLookDesign(o.Alpha()/float64(readings), o.Shares))
+	if reason != "" {
+		return nil
+	}
+	lift, _ := size.DetectableLift(visitors)
+	return lift
 }
 
 // costOf returns what priors cost a plan, without those under which its minimum effect cannot be found.
@@ -142,6 +173,19 @@ func (e *PlanEstimate) InWords(mde float64) string {
 		return text + fmt.Sprintf(": too short for the minimum effect of %v %%", mde)
 	}
 	return text + fmt.Sprintf(", and the minimum effect is %v %%", mde)
+}
+
+// LaterInWords returns a line for the follow-up of the campaign; empty: there is none, or nothing is known.
+func (e *PlanEstimate) LaterInWords() string {
+	if e.Later == nil {
+		return ""
+	}
+	name := "value"
+	if e.later == query.ProfitPerVisitor {
+		name = "profit"
+	}
+	return fmt.Sprintf("each reading of later orders detects a lift of about %s in %s per visitor",
+		wording.FormatPercent(*e.Later, 1, true), name)
 }
 
 // Outlook says what experiments of several lengths would find, and what that is worth.

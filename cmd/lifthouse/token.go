@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	var token catalogue.Token
 	var scopes []string
 	var expires time.Duration
+	var asLink bool
 	cmd := newCommand("token-create", noArgs, nil)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)},
@@ -29,9 +31,14 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		"id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
 	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 30d or 12h; 0: until it is revoked")
+	flags.BoolVar(&asLink, "link", false, "print a link that signs in on the page, in the place of the token")
+	p.publicURLFlag(flags)
 	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
 		for _, scope := range scopes {
 			token.Scopes = append(token.Scopes, catalogue.Scope(scope))
+		}
+		if asLink && slices.Contains(token.Scopes, catalogue.ScopeIngest) {
+			return usageError{errors.New("--link: a token of the scope ingest cannot sign in")}
 		}
 		token.AccountID = s.owned.ID
 		token.SetLifetime(expires)
@@ -39,9 +46,21 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("token: %w", err)
 		}
+		if asLink {
+			p.warnOfLocalLink()
+			secret = catalogue.SignInLink(p.publicURL(), token.WebsiteID, secret)
+		}
 		p.printLine("%s", secret)
 		return nil
 	})
+}
+
+// warnOfLocalLink says that links are only for this machine if no other address of the dashboard is known.
+func (p *program) warnOfLocalLink() {
+	if p.serving.API.PublicURL == "" && p.server.API.PublicURL == "" {
+		p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it with --%s",
+			publicURLFlag)
+	}
 }
 
 func (p *program) tokenListCommand() *cobra.Command {

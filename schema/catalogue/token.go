@@ -323,6 +323,17 @@ func (o *AccountResources) SharedView(s *schema.SubjectIDs) *AccountResources {
 	return view
 }
 
+// SignInLink returns the address of the dashboard with a token, which signs in. base is the address of the dashboard,
+// and website the one that opens; 0: the first page. The token is in the fragment, which browsers do not send to
+// servers, and which the page takes out of the address.
+func SignInLink(base string, website int64, secret string) string {
+	path := "/"
+	if website != 0 {
+		path = fmt.Sprint("/?websiteId=", website)
+	}
+	return base + path + "#" + url.Values{"token": {secret}}.Encode()
+}
+
 // ShareLink returns the address of the page that a share link shows. base is the address of the dashboard. The token is
 // in the fragment, which browsers do not send to servers. The page cannot read the website, so the fragment also has
 // its currency and its time zone.

@@ -1,24 +1,40 @@
 // @ts-check
 /** @import { Pairs, ProblemBody, RequestOptions, Response, SharedView } from "./types.d.ts" */
 
-// Requests to the API. The token is stored in the session storage of this tab and
-// sent in a header. It is never part of a URL.
+// Requests to the API. The token is stored in the session storage of this tab or, if the reader asks for it, on this
+// device. It is sent in a header, and is never part of a URL that is sent to a server.
 
 const key = "lifthouse.token", sharedKey = "lifthouse.shared";
 
+/** onDevice does something with the storage of this device. It returns null if the browser keeps nothing.
+ * @param {(storage: Storage) => string | null | void} use */
+function onDevice(use) {
+  try {
+    return use(localStorage) ?? null;
+  } catch {
+    return null;
+  }
+}
+
 export const session = {
-  get token() { return sessionStorage.getItem(key); },
+  get token() { return sessionStorage.getItem(key) ?? onDevice((device) => device.getItem(key)); },
   /** shared is what the page shows if the token is of a share link.
    * @returns {SharedView | undefined} */
   get shared() { return JSON.parse(sessionStorage.getItem(sharedKey) ?? "null") ?? undefined; },
-  /** @param {string} token
-   * @param {SharedView} [shared] of a share link */
-  open(token, shared) {
-    session.close();
+  /** open signs in. A share link is only for this tab, and leaves the token that the device remembers.
+   * @param {string} token
+   * @param {{ shared?: SharedView, remember?: boolean }} [options] shared: what a share link shows */
+  open(token, { shared, remember } = {}) {
+    if (!shared) session.close();
     sessionStorage.setItem(key, token);
     if (shared) sessionStorage.setItem(sharedKey, JSON.stringify(shared));
+    if (remember) onDevice((device) => device.setItem(key, token));
   },
-  close() { sessionStorage.removeItem(key); sessionStorage.removeItem(sharedKey); },
+  close() {
+    if (!session.shared) onDevice((device) => device.removeItem(key));
+    sessionStorage.removeItem(key);
+    sessionStorage.removeItem(sharedKey);
+  },
   /** mayWrite reports whether the token may start and stop, and mayShare whether it may
    * create share links. The server says so with each response. */
   mayWrite: false,

@@ -31,11 +31,11 @@ function SignIn({ done, said }) {
   /** @param {TargetedSubmitEvent<HTMLFormElement>} event */
   const enter = async (event) => {
     event.preventDefault();
-    const token = String(new FormData(event.currentTarget).get("token")).trim();
+    const given = new FormData(event.currentTarget), token = String(given.get("token")).trim();
     setBusy(true);
     try {
       await ask("/v1/websites", { token });
-      session.open(token);
+      session.open(token, { remember: given.has("remember") });
       done();
     } catch (refused) {
       setError(/** @type {Problem} */ (refused));
@@ -45,9 +45,10 @@ function SignIn({ done, said }) {
   return (
     <main class="sign-in" id="main">
       <h1 class="brand"><Logo />Lifthouse</h1>
-      <p>Sign in with a token. This tab keeps the token until you close it.</p>
+      <p>Sign in with a token. This tab keeps the token until you close it or sign out.</p>
       <form onSubmit={enter}>
         <label>Token <input name="token" type="password" required autocomplete="off" spellcheck={false} autofocus placeholder="lh_…" /></label>
+        <label class="inline check"><input name="remember" type="checkbox" /> Remember me on this device</label>
         <button type="submit" class="strong" disabled={busy}>Sign in</button>
       </form>
       {error && <Fault error={error} />}

@@ -9,13 +9,14 @@ import { Copied, Dialog, Fault, leave } from "./parts.jsx";
 /** @import { Answer } from "./hooks.js" */
 /** @import { Item, ShareIds, ShareLink, Subject } from "./types.d.ts" */
 
-/** takeLink moves the token of a share link from the fragment of the address to the session
- * of this tab. It reports whether there is one. */
+/** takeLink moves the token of a share link, or of a link that signs in, from the fragment of the address to the
+ * session of this tab. It reports whether there is one. */
 export function takeLink() {
-  const given = new URLSearchParams(location.hash.slice(1)), token = given.get("share");
-  if (!token) return false;
+  const given = new URLSearchParams(location.hash.slice(1)), token = given.get("token"), share = given.get("share");
+  if (!token && !share) return false;
   const address = location.pathname + location.search;
-  session.open(token, { address, currency: given.get("currency") ?? undefined, timezone: given.get("timezone") ?? undefined });
+  if (share) session.open(share, { shared: { address, currency: given.get("currency") ?? undefined, timezone: given.get("timezone") ?? undefined } });
+  else if (token) session.open(token);
   history.replaceState(null, "", address);
   return true;
 }

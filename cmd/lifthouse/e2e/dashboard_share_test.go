@@ -116,3 +116,35 @@ func (v *viewer) revokeLast() {
 	lines := strings.Split(strings.TrimSpace(listed), "\n")
 	succeed(v.T, nil, "token", "revoke", strings.Fields(lines[len(lines)-1])[0], v.store)
 }
+
+// TestTheDashboardRemembersAToken signs in on a device, whose storage keeps the token until the reader signs out, also if
+// a share link is opened in between. Without the choice, and with a link that signs in, only the tab keeps it.
+func TestTheDashboardRemembersAToken(t *testing.T) {
+	const onDevice = `localStorage.getItem("lifthouse.token")`
+	v := newViewer(t)
+	v.open("/")
+	v.click("[name=remember]")
+	v.signIn(v.token)
+	v.shows("To decide")
+	check.Equal(v, evaluated[string](v, onDevice), v.token, "the token on the device")
+	evaluated[bool](v, `sessionStorage.clear() || true`) // as another tab
+	v.open("/?campaign=12")
+	v.until(allThere)
+
+	out, said := succeed(t, nil, "share", "campaign", "12", v.store)
+	must.That(t, strings.HasPrefix(out, v.server.url), "the command says %q and %q", out, said)
+	v.open(strings.TrimSpace(out[len(v.server.url):]))
+	v.shows("Shared page, read-only")
+	check.Equal(v, evaluated[string](v, onDevice), v.token, "the token on the device beside a share link")
+	evaluated[bool](v, `sessionStorage.clear() || true`)
+	v.open("/?campaign=13")
+	v.until(allThere)
+	v.click(".top .sign-out")
+	v.until(`document.querySelector("[name=token]")`)
+	check.That(v, evaluated[bool](v, onDevice+" === null"), "the device keeps the token after the reader signed out")
+
+	link, _ := succeed(t, nil, "token", "create", "--link", v.store)
+	v.open(strings.TrimSpace(link[len(v.server.url):]))
+	v.shows("To decide")
+	check.That(v, evaluated[bool](v, `location.hash === "" && `+onDevice+` === null`), "the token is in the address, or on the device")
+}

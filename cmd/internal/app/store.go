@@ -26,6 +26,7 @@ import (
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
@@ -45,6 +46,7 @@ type Store struct {
 	Engine    *engine.Engine
 	Outbox    *outbox.Outbox
 	Notes     *notes.Notes
+	Documents *documents.Documents
 	Summaries *watch.Summaries
 	Facts     facts.Shards
 	Times     ingest.Times // allowed times of events
@@ -161,6 +163,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	}
 	s.Outbox = outbox.New(s.Conn)
 	s.Notes = notes.New(s.Conn)
+	s.Documents = documents.New(s.Conn)
 	s.Summaries = watch.NewSummaries(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
 	s.Writer.SetNameOptions(ingest.NameOptions{
@@ -271,11 +274,12 @@ type Copied struct {
 	Looks     int // rows
 	Messages  int
 	Notes     int
+	Documents int
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the notes, the interactions and the events
-// of another store. It only reads the other store. progress is called after each insert of events.
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the notes, the documents, the interactions
+// and the events of another store. It only reads the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(
 	ctx context.Context, from schema.Address, progress func(done, total uint64),
 ) (copied Copied, err error) {
@@ -313,6 +317,10 @@ func (s *Store) CopyFrom(
 		return copied, err
 	}
 	copied.Notes, err = s.Notes.CopyFrom(ctx, conn, accounts)
+	if err != nil {
+		return copied, err
+	}
+	copied.Documents, err = s.Documents.CopyFrom(ctx, conn, accounts)
 	if err != nil {
 		return copied, err
 	}

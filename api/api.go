@@ -30,6 +30,7 @@ import (
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
@@ -76,6 +77,7 @@ type Parts struct {
 	Summaries *watch.Summaries
 	Outbox    *outbox.Outbox
 	Notes     *notes.Notes
+	Documents *documents.Documents
 	Collector *ingest.Collector // stores events
 	Journal   *ingest.Journal   // of rejected lines
 	Times     ingest.Times      // allowed times of events

@@ -17,6 +17,7 @@ import (
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
@@ -93,7 +94,7 @@ func openServerOn(
 		catalogue: c, writer: w, conn: conn,
 	}
 	s.api = api.New(api.Parts{
-		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox, Notes: notes.New(conn),
+		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox, Notes: notes.New(conn), Documents: documents.New(conn),
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 		Secrets: secrets.NewFolder(os.TempDir()),
 	}, options)

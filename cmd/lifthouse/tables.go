@@ -40,6 +40,7 @@ type writtenTables struct {
 func tableReader(s *app.Store) tables.Reader {
 	return tables.Reader{
 		Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox, Notes: s.Notes,
+		Documents: s.Documents,
 	}
 }
 

@@ -187,7 +187,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	s.api = api.New(api.Parts{
 		Engine: s.Engine, Catalogue: s.Catalogue, Summaries: s.Summaries, Outbox: s.Outbox,
-		Notes: s.Notes, Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal,
+		Notes: s.Notes, Documents: s.Documents, Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal,
 		Times: s.Times, Secrets: s.Secrets,
 	}, o)
 	s.api.ExportFacts(s.Facts)

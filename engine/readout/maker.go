@@ -1,0 +1,172 @@
+package readout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"lifthouse/engine"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/tables"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
+	"lifthouse/schema/faults"
+)
+
+// Maker makes readouts and stores them.
+type Maker struct {
+	tables.Reader
+	Release   string // version of the program
+	PublicURL string // where people open the page, without a slash at the end; empty: not known
+}
+
+// Asked is a request for a readout.
+type Asked struct {
+	Look *int   // number of the look; nil: see engine.ReadAtLook
+	Text string // comment; empty: none
+	By   string // who asks; empty: the server
+}
+
+// MaxText is the maximum number of characters of a comment.
+const MaxText = 4000
+
+// ParamText is the name of the comment in faults.
+const ParamText = "text"
+
+// maxShown is how many bytes of a wrong value a fault shows.
+const maxShown = 100
+
+// FindFaults returns what is wrong with a request.
+func (a *Asked) FindFaults() faults.List {
+	var found faults.Collector
+	shown := strings.ToValidUTF8(faults.Clip(a.Text, maxShown), "�")
+	size := utf8.RuneCountInString(a.Text)
+	isControl := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
+	if a.Look != nil && *a.Look < 1 {
+		found.Add(engine.ParamLook, fmt.Sprint(*a.Look), "must be the number of a look, from 1; omit it for the look that decided")
+	}
+	found.AddIf(!utf8.ValidString(a.Text), ParamText, shown, "must be UTF-8")
+	found.AddIf(size > MaxText, ParamText, shown, fmt.Sprintf("must have at most %d characters; it has %d", MaxText, size))
+	found.AddIf(strings.ContainsFunc(a.Text, isControl), ParamText, shown, "must have no control characters but newlines")
+	return found.List
+}
+
+// Address returns the address of a readout for people.
+func (m *Maker) Address(id string) string { return m.PublicURL + "/readouts/" + id }
+
+// MakeReadout makes a readout of a subject and stores it. If the same readout exists, it returns that one, and isNew is
+// false. The error is engine.ErrNothingToCompare, documents.ErrTooMany, or that of engine.ReadAtLook.
+func (m *Maker) MakeReadout(
+	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, asked Asked,
+) (made documents.Document, isNew bool, err error) {
+	at, err := m.Engine.ReadAtLook(ctx, owned, subject, asked.Look)
+	if err != nil {
+		return made, false, err
+	}
+	log, err := m.ReadLog(ctx, owned, &query.Log{WebsiteID: subject.WebsiteID, SubjectIDs: subject.IDs()})
+	if err != nil {
+		return made, false, err
+	}
+	earlier, err := m.Documents.ReadDocuments(ctx, owned.ID, subject.WebsiteID)
+	if err != nil {
+		return made, false, err
+	}
+	page := New(Sources{AtLook: at, Subject: subject, Owned: owned, Log: log, Comment: asked.Text})
+	made = documents.Document{
+		AccountID: owned.ID, Subject: subject, Kind: documents.Readout, Look: at.Number, EndedAt: at.End,
+		MadeAt: time.Now(), MadeBy: asked.By, MediaType: documents.HTML,
+	}
+	foot := Foot{Release: m.Release, MadeAt: made.MadeAt, Accepted: at.Accepted}
+	for attempt := range len(earlier) + 1 {
+		made.ID, err = page.ID(attempt)
+		if err != nil {
+			return made, false, err
+		}
+		if of := findDocument(earlier, made.ID); of == nil || of.WithdrawnAt == nil {
+			break
+		}
+	}
+	for i := range earlier {
+		of := &earlier[i]
+		isSameLook := of.Subject == subject && of.Look == at.Number && of.EndedAt.Equal(at.End)
+		if isSameLook && of.WithdrawnAt == nil {
+			foot.Predecessor = of.ID
+		}
+	}
+	foot.ID, foot.Address = made.ID, m.Address(made.ID)
+	body, err := page.Render(&foot)
+	if err != nil {
+		return made, false, err
+	}
+	made.Summary, err = json.Marshal(NewSummary(at))
+	if err != nil {
+		return made, false, fmt.Errorf("encode the summary of the readout: %w", err)
+	}
+	return m.Documents.AddDocument(ctx, made, body)
+}
+
+// findDocument returns the document with an id; nil: there is none.
+func findDocument(all []documents.Document, id string) *documents.Document {
+	for i := range all {
+		if all[i].ID == id {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// ReadSince returns what has changed since a readout was made.
+func (m *Maker) ReadSince(
+	ctx context.Context, owned *catalogue.AccountResources, of *documents.Document,
+) (Since, error) {
+	then, err := ParseSummary(of.Summary)
+	if err != nil {
+		return Since{}, err
+	}
+	number := &of.Look
+	if of.Look == 0 {
+		number = nil
+	}
+	at, err := m.Engine.ReadAtLook(ctx, owned, of.Subject, number)
+	var missing *query.NotFoundError
+	var invalid *query.InvalidError
+	isGone := errors.Is(err, engine.ErrNothingToCompare) || errors.As(err, &invalid)
+	switch {
+	case errors.As(err, &missing):
+		return Since{true, "Since then: it was archived. Later data are not compared with this readout."}, nil
+	case isGone || err == nil && !at.End.Equal(of.EndedAt):
+		return Since{true, "Since then: what is declared or stored has changed so much that this look is not among the looks of now."}, nil
+	case err != nil:
+		return Since{}, err
+	}
+	now, err := m.readDecision(ctx, owned, of.Subject)
+	if err != nil {
+		return Since{}, err
+	}
+	return NewSince(&then, of.Look, at, now), nil
+}
+
+// readDecision returns the decision about a subject of now; nil: there is none.
+func (m *Maker) readDecision(
+	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject,
+) (*result.Decision, error) {
+	request := plan.ResultsRequest(owned.ID, subject)
+	request.Scorecard = true
+	p, err := plan.New(request, owned)
+	if err != nil {
+		return nil, err
+	}
+	report, err := m.Engine.ComputeReport(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return report.Decision, nil
+}

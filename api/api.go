@@ -25,6 +25,7 @@ import (
 	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/readout"
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
@@ -64,7 +65,8 @@ type API struct {
 	files    *results.Admission            // for files of visitors
 	bulks    *results.Admission            // for all results
 	tables   *results.Admission            // for tables
-	maxTable int                           // bytes of a table that is kept
+	readouts *readout.Maker
+	maxTable int // bytes of a table that is kept
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
 	pools    sync.Map // that are computed in the background
@@ -93,6 +95,7 @@ func New(parts Parts, o Options) *API {
 	s.results = results.New(s.Engine, s.Summaries, s.gate,
 		results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
 	s.mcp = mcp.New(s.tableReader(), s.results, s.Journal, o.Release)
+	s.readouts = &readout.Maker{Reader: s.tableReader(), Release: o.Release, PublicURL: o.PublicURL}
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
@@ -186,9 +189,13 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/websites/:id/plan", s.getPlan)
 	get("/tables", withoutParameters(s.listTables))
 	get("/log", s.listLog, results.JSON, lineType)
+	get("/campaigns/:id/readouts", s.listReadouts(schema.SubjectCampaign))
+	get("/widgets/:id/experiments/:experimentId/readouts", s.listReadouts(schema.SubjectWidget))
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
+	shared("/readouts/:id", s.getReadout)
+	shared("/readouts/:id/file.html", s.getReadoutFile, htmlType)
 	router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime).POST("/query",
 		respondWith(s.answerQuestions, results.JSON, results.CSV))
 	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries",
@@ -217,6 +224,11 @@ func (s *API) addRoutes(router *gin.Engine) {
 		respondWith(s.putOutcome(schema.SubjectWidget)))
 	write.POST("/notes", respondWith(admitTo(s.changes, withoutParameters(s.createNote))))
 	write.DELETE("/notes/:id", respondWith(admitTo(s.changes, s.withdrawNote)))
+	write.POST("/campaigns/:id/readouts", respondWith(admitTo(s.changes, s.createReadout(schema.SubjectCampaign))))
+	write.POST("/widgets/:id/experiments/:experimentId/readouts",
+		respondWith(admitTo(s.changes, s.createReadout(schema.SubjectWidget))))
+	router.Group("/v1", s.requireScope(catalogue.ScopeAdmin), s.limitTime).DELETE("/readouts/:id",
+		respondWith(admitTo(s.changes, s.withdrawReadout)))
 	for _, path := range []string{intakePath + ":key", intakePath + ":key/*path"} { // SDKs append a path of their own
 		router.POST(path, respondWith(s.takeItems))
 	}
@@ -329,6 +341,9 @@ var DefaultOptions = Options{
 	StoreWait:     2 * time.Second,
 }
 
+// readoutPath is the path of the page of a readout.
+const readoutPath = "/readouts/:id"
+
 // homePath is the path of the page of results.
 const homePath = "/"
 
@@ -345,11 +360,14 @@ func addPages(router *gin.Engine) {
 		}))
 	}
 	for _, f := range dashboard.Files(dashboard.Results) {
-		path := "/dashboard/" + f.Name
-		if f.Name == dashboard.Index {
+		path, page := "/dashboard/"+f.Name, dashboard.Results
+		switch f.Name {
+		case dashboard.Index:
 			path = homePath
+		case dashboard.Readout:
+			path, page = readoutPath, dashboard.Readout
 		}
-		add(path, dashboard.Results, f)
+		add(path, page, f)
 	}
 	for _, folder := range []string{dashboard.Opinion, dashboard.OpinionParts} {
 		for _, f := range dashboard.Files(folder) {
@@ -369,7 +387,7 @@ func serveDocument(d docs.Document) gin.HandlerFunc {
 		tag := entityTag(string(body))
 		c.Header("ETag", tag)
 		c.Header("Cache-Control", "no-cache")
-		if d.Path == homePath {
+		if d.Path == homePath || d.Path == readoutPath {
 			c.Header("X-Robots-Tag", "noindex") // share links must not be found by search engines
 		}
 		if d.Policy != "" {

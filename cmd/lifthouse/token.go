@@ -54,6 +54,8 @@ func (p *program) tokenListCommand() *cobra.Command {
 			}
 			website, expires := "all", "never"
 			switch {
+			case token.ReadoutID != "":
+				website = "readout " + token.ReadoutID
 			case token.Shared != nil:
 				website = token.Shared.Arguments()
 			case token.WebsiteID != 0:

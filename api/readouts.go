@@ -243,8 +243,8 @@ func (s *API) findReadout(c *gin.Context) (*documents.Document, error) {
 	return found, nil
 }
 
-// gone returns the problem of a readout that was withdrawn.
-func gone(of *documents.Document) *problem {
+// newGone returns the problem of a readout that was withdrawn.
+func newGone(of *documents.Document) *problem {
 	return newRefusal(http.StatusGone, "readout_withdrawn",
 		fmt.Sprintf("the readout was withdrawn on %s", of.WithdrawnAt.Format(time.DateOnly)))
 }
@@ -256,7 +256,7 @@ func (s *API) getReadout(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	if found.WithdrawnAt != nil {
-		return nil, gone(found)
+		return nil, newGone(found)
 	}
 	owned := s.Catalogue.Snapshot().AccountResources(found.AccountID) // a share link shows the readout only
 	shown, err := s.newStoredReadout(found, owned)
@@ -280,7 +280,7 @@ func (s *API) getReadoutFile(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	if found.WithdrawnAt != nil {
-		return nil, gone(found)
+		return nil, newGone(found)
 	}
 	ctx := c.Request.Context()
 	body, err := s.Documents.ReadBody(ctx, found)

@@ -34,8 +34,8 @@ type madeReadout struct {
 	}
 }
 
-// readout makes a readout of campaign 41.
-func (s *server) readout(fields string) madeReadout {
+// makeReadout makes a readout of campaign 41.
+func (s *server) makeReadout(fields string) madeReadout {
 	s.t.Helper()
 	response := s.Post(readoutsOf41, fields).Type("application/json").Send().RequireStatus(http.StatusCreated)
 	made := must.JSON[madeReadout](s.t, response.Text)
@@ -77,7 +77,7 @@ func TestReadoutsAreMadeAndRead(t *testing.T) {
 	s.Get("/v1/readouts/"+made.ID+"/file.html").Header("If-None-Match", `"`+made.Digest+`"`).Send().
 		RequireStatus(http.StatusNotModified)
 
-	commented := s.readout(`{"look":1,"text":"For the board."}`)
+	commented := s.makeReadout(`{"look":1,"text":"For the board."}`)
 	check.Contains(t, s.Get("/v1/readouts/"+commented.ID+"/file.html").Send().Text, "For the board.")
 	s.Request(http.MethodDelete, "/v1/readouts/"+commented.ID, "").Send().RequireStatus(http.StatusForbidden)
 	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
@@ -158,8 +158,8 @@ func TestReadoutsOfWrongRequests(t *testing.T) {
 func TestReadoutsOfTenants(t *testing.T) {
 	s := newShops(t)
 	s.recordLooks(schema.Subject{WebsiteID: 2, Kind: schema.SubjectCampaign, ID: 41})
-	made := s.readout(`{}`)
-	other := s.readout(`{"text":"Another one"}`)
+	made := s.makeReadout(`{}`)
+	other := s.makeReadout(`{"text":"Another one"}`)
 	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
 	share := func(fields string) string {
 		response := s.Post("/shares", fields).Token(admin).Type("application/json").Send().RequireStatus(http.StatusCreated)

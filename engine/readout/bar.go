@@ -33,7 +33,7 @@ func setBars(effects []Effect) {
 	numbers := []float64{0}
 	for i := range effects {
 		if bar := effects[i].Bar; bar != nil {
-			numbers = append(numbers, bar.numbers()...)
+			numbers = append(numbers, bar.scaleNumbers()...)
 		}
 	}
 	low, high := slices.Min(numbers), slices.Max(numbers)
@@ -51,9 +51,9 @@ func setBars(effects []Effect) {
 	}
 }
 
-// numbers returns what the scale must cover.
-func (b *Bar) numbers() (all []float64) {
-	for _, x := range b.ends() {
+// scaleNumbers returns what the scale must cover.
+func (b *Bar) scaleNumbers() (all []float64) {
+	for _, x := range b.scaleEnds() {
 		isDrawn := x != nil && !math.IsInf(*x, 0) && !math.IsNaN(*x)
 		if isDrawn {
 			all = append(all, min(max(*x, -1), maxLift))
@@ -62,8 +62,8 @@ func (b *Bar) numbers() (all []float64) {
 	return all
 }
 
-// ends returns the estimate, the margin and the ends of the interval.
-func (b *Bar) ends() []*float64 {
+// scaleEnds returns the estimate, the margin and the ends of the interval.
+func (b *Bar) scaleEnds() []*float64 {
 	all := []*float64{b.lift, b.margin}
 	if b.interval != nil {
 		all = append(all, b.interval[:]...)

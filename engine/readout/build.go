@@ -44,25 +44,25 @@ func New(from Sources) *Document {
 	}
 	d := &Document{
 		AccountID: from.Owned.ID, Subject: from.Subject, Website: from.Owned.Websites[from.Subject.WebsiteID].Domain,
-		Period: b.period(), Name: from.Owned.SubjectName(from.Subject), Metric: b.metricName(),
-		IsBayesian: b.report.Methodology == string(stats.MethodologyBayesian), Comment: paragraphs(from.Comment),
+		Period: b.describePeriod(), Name: from.Owned.SubjectName(from.Subject), Metric: b.metricName(),
+		IsBayesian: b.report.Methodology == string(stats.MethodologyBayesian), Comment: splitParagraphs(from.Comment),
 	}
 	b.addFacts(d)
-	d.Answer = b.answer()
-	d.Variations = b.variations()
-	if b.visitors() != b.report.Totals.Visitors {
+	d.Answer = b.newAnswer()
+	d.Variations = b.newVariations()
+	if b.countVisitors() != b.report.Totals.Visitors {
 		d.TestedNote = "All visitors until then. The looks count those of full days only."
 	}
 	b.addEffects(d)
 	b.addLooks(d)
-	d.Checks = b.checks()
-	d.Segments = b.segments()
+	d.Checks = b.newChecks()
+	d.Segments = b.newSegments()
 	b.addLog(d)
 	return d
 }
 
-// period says which visitors the readout is about.
-func (b *builder) period() string {
+// describePeriod says which visitors the readout is about.
+func (b *builder) describePeriod() string {
 	if b.Number == 0 {
 		return fmt.Sprintf("the full days until %s", lastDay(b.End))
 	}
@@ -113,9 +113,9 @@ var labels = map[result.DecisionStatus][2]string{
 	result.DecisionKeepRunning:  {"Keep running", toneNone},
 }
 
-// answer returns the decision with its figures.
-func (b *builder) answer() Answer {
-	a := Answer{Label: "Nothing is decided", Tone: toneNone, Done: b.outcome()}
+// newAnswer returns the decision with its figures.
+func (b *builder) newAnswer() Answer {
+	a := Answer{Label: "Nothing is decided", Tone: toneNone, Done: b.describeOutcome()}
 	decided := b.report.Decision
 	if decided == nil {
 		a.Text = b.report.Conclusion.Text
@@ -138,13 +138,13 @@ func (b *builder) answer() Answer {
 		}
 	}
 	a.Figures = append(a.Figures, Figure{
-		Name: "Visitors", Value: wording.FormatCount(b.visitors()), More: "in " + wording.CountNoun(b.Days, "full day"),
+		Name: "Visitors", Value: wording.FormatCount(b.countVisitors()), More: "in " + wording.CountNoun(b.Days, "full day"),
 	})
 	return a
 }
 
-// visitors returns the visitors of the look, or those of the report.
-func (b *builder) visitors() int64 {
+// countVisitors returns the visitors of the look, or those of the report.
+func (b *builder) countVisitors() int64 {
 	for i := range b.report.Looks {
 		if b.report.Looks[i].Number == b.Number {
 			return b.report.Looks[i].Visitors
@@ -153,8 +153,8 @@ func (b *builder) visitors() int64 {
 	return b.report.Totals.Visitors
 }
 
-// named returns the name of a figure, with that of the variation if there are several.
-func (b *builder) named(name string, variation int64) string {
+// nameFigure returns the name of a figure, with that of the variation if there are several.
+func (b *builder) nameFigure(name string, variation int64) string {
 	if len(b.report.Variations) > 2 {
 		name += ", " + b.names[variation]
 	}
@@ -185,7 +185,7 @@ func (b *builder) lookRow(variation int64) *result.LookVariation {
 // liftFigure returns the lift of a variation.
 func (b *builder) liftFigure(v *result.VariationResults) Figure {
 	lift, kind := b.liftAt(v)
-	f := Figure{Name: b.named("Lift of "+b.report.MetricInWords(), v.ID), Value: liftText(lift)}
+	f := Figure{Name: b.nameFigure("Lift of "+b.report.MetricInWords(), v.ID), Value: liftText(lift)}
 	if lift.Value != nil {
 		f.More = kind + " " + intervalText(lift.Interval)
 	} else if lift.Reason != "" {
@@ -216,7 +216,7 @@ func (b *builder) worthFigure(variation int64) *Figure {
 	if worth == nil || worth.Text == "" {
 		return nil
 	}
-	f := &Figure{Name: b.named("Expected worth", variation), Value: worth.Text, More: worth.ObservedText}
+	f := &Figure{Name: b.nameFigure("Expected worth", variation), Value: worth.Text, More: worth.ObservedText}
 	isLater := worth.EndedAt != nil && worth.EndedAt.After(b.End)
 	if isLater {
 		f.More += " As of " + lastDay(*worth.EndedAt) + "."
@@ -224,8 +224,8 @@ func (b *builder) worthFigure(variation int64) *Figure {
 	return f
 }
 
-// outcome says what people did; empty: nothing is recorded.
-func (b *builder) outcome() string {
+// describeOutcome says what people did; empty: nothing is recorded.
+func (b *builder) describeOutcome() string {
 	found, has := b.Owned.StateOf(b.Subject).Outcomes[b.Subject.ExperimentID]
 	if !has {
 		return ""
@@ -247,8 +247,8 @@ func (b *builder) outcome() string {
 	return words
 }
 
-// variations returns the rows of what was tested.
-func (b *builder) variations() (rows []Variation) {
+// newVariations returns the rows of what was tested.
+func (b *builder) newVariations() (rows []Variation) {
 	sum := 0
 	for i := range b.report.Variations {
 		sum += b.report.Variations[i].Share
@@ -296,7 +296,7 @@ func (b *builder) addEffects(d *Document) {
 			if lifts := figures.Rows[i].LookLifts; lifts != nil {
 				lift = lifts[k]
 			}
-			d.Why = append(d.Why, b.effect(row, &row.Variations[k], lift))
+			d.Why = append(d.Why, b.newEffect(row, &row.Variations[k], lift))
 		}
 	}
 	setBars(d.Why)
@@ -304,8 +304,8 @@ func (b *builder) addEffects(d *Document) {
 		"test. The dotted line is no difference, the dashed one the margin of a guardrail.", b.level)
 }
 
-// effect returns the row of a treatment in a row of the scorecard. lookLift is its lift at the look; nil: there is none.
-func (b *builder) effect(row *result.ScorecardRow, v *result.ScorecardVariation, lookLift *float64) Effect {
+// newEffect returns the row of a treatment in a row of the scorecard. lookLift is its lift at the look; nil: there is none.
+func (b *builder) newEffect(row *result.ScorecardRow, v *result.ScorecardVariation, lookLift *float64) Effect {
 	e := Effect{Name: upperFirst(row.MetricInWords()), Role: string(row.Role), Lift: "–", Tone: toneNone}
 	if len(row.Variations) > 2 {
 		e.Variation = v.Name
@@ -416,8 +416,8 @@ func (b *builder) addLooks(d *Document) {
 	}
 }
 
-// checks returns what says whether the numbers can be trusted.
-func (b *builder) checks() (all []Check) {
+// newChecks returns what says whether the numbers can be trusted.
+func (b *builder) newChecks() (all []Check) {
 	checks := &b.report.Checks
 	hasWarning := func(codes ...result.WarningCode) bool { return b.report.WarningText(codes...) != "" }
 	pass := func(format string, args ...any) { all = append(all, Check{true, fmt.Sprintf(format, args...)}) }
@@ -458,8 +458,8 @@ func (b *builder) checks() (all []Check) {
 // shownSegments is the number of segments with a row.
 const shownSegments = 6
 
-// segments returns the effects by device; nil: there are none.
-func (b *builder) segments() *Segments {
+// newSegments returns the effects by device; nil: there are none.
+func (b *builder) newSegments() *Segments {
 	if b.Devices == nil || b.Devices.Heterogeneity == nil || len(b.Devices.Breakdown) < 2 {
 		return nil
 	}

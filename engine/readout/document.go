@@ -138,8 +138,8 @@ func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 // lastDay writes the last day of a period that ends at a time.
 func lastDay(end time.Time) string { return dayOf(end.Add(-time.Millisecond)) }
 
-// paragraphs splits a text at blank lines. Other line feeds stay.
-func paragraphs(text string) (all []string) {
+// splitParagraphs splits a text at blank lines. Other line feeds stay.
+func splitParagraphs(text string) (all []string) {
 	var open []string
 	for _, line := range append(strings.Split(strings.ReplaceAll(text, "\r", ""), "\n"), "") {
 		if strings.TrimSpace(line) != "" {

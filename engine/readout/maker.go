@@ -79,6 +79,12 @@ func (m *Maker) MakeReadout(
 	if err != nil {
 		return made, false, err
 	}
+	summary := NewSummary(at)
+	if asked.By == "" {
+		if of := findOwn(earlier, subject, at, &summary); of != nil {
+			return *of, false, nil
+		}
+	}
 	page := New(Sources{AtLook: at, Subject: subject, Owned: owned, Log: log, Comment: asked.Text})
 	made = documents.Document{
 		AccountID: owned.ID, Subject: subject, Kind: documents.Readout, Look: at.Number, EndedAt: at.End,
@@ -106,11 +112,38 @@ func (m *Maker) MakeReadout(
 	if err != nil {
 		return made, false, err
 	}
-	made.Summary, err = json.Marshal(NewSummary(at))
+	made.Summary, err = json.Marshal(summary)
 	if err != nil {
 		return made, false, fmt.Errorf("encode the summary of the readout: %w", err)
 	}
 	return m.Documents.AddDocument(ctx, made, body)
+}
+
+// findOwn returns the readout that a server has made of a look with the same answer; nil: there is none. So there is one
+// readout of a decision, even if late events have changed a figure since, or the server ended before it sent the message.
+func findOwn(
+	all []documents.Document, subject schema.Subject, at *engine.AtLook, answer *Summary,
+) *documents.Document {
+	for i := range all {
+		of := &all[i]
+		isOfLook := of.Subject == subject && of.Look == at.Number && of.EndedAt.Equal(at.End)
+		if !isOfLook || of.MadeBy != "" || of.WithdrawnAt != nil {
+			continue
+		}
+		summary, err := ParseSummary(of.Summary)
+		if err == nil && summary.Question == answer.Question && summary.Status == answer.Status {
+			return of
+		}
+	}
+	return nil
+}
+
+// MakeOwn makes the readout of a server of the decision about a subject, and returns its id.
+func (m *Maker) MakeOwn(
+	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject,
+) (string, error) {
+	made, _, err := m.MakeReadout(ctx, owned, subject, Asked{})
+	return made.ID, err
 }
 
 // findDocument returns the document with an id; nil: there is none.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,23 +35,53 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 // hostile is a name that is markup, a script and a style.
 const hostile = `</title></style><script>alert(1)</script><img src=x onerror=alert(1)> "'&{{.}}` + "`"
 
-// shop is a store with a campaign of three weeks, and its maker of readouts.
+// shop is a store with a campaign of three weeks.
 type shop struct {
 	t         *testing.T
 	conn      driver.Conn
 	catalogue *catalogue.Catalogue
-	facts     facts.Shards
-	recorder  *watch.Recorder
 	first     time.Time
 	ids       uint64
+	*server
+}
+
+// server is a server of a store, with its maker of readouts.
+type server struct {
+	facts    facts.Shards
+	recorder *watch.Recorder
 	*readout.Maker
 }
 
 var campaign = schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
 
-// newShop stores 22 days of two treatments, which convert 4 and 3 visitors more of 400 a day than control, and records
-// their looks. Names are as name gives them.
+// openServer returns a server of the store, which is the only one or not.
+func (s *shop) openServer(alone bool) *server {
+	s.t.Helper()
+	shards := facts.Shards{facts.NewRefresher(s.conn, alone)}
+	must.OK(s.t, shards.OpenFacts(s.t.Context()))
+	e := engine.New(s.conn, s.catalogue, source.DefaultLimits, shards)
+	box, summaries := outbox.New(s.conn), watch.NewSummaries(e, s.catalogue)
+	one := &server{facts: shards, recorder: watch.NewRecorder(e, s.catalogue, box, summaries)}
+	one.Maker = &readout.Maker{Release: "1.0.0", PublicURL: "https://lifthouse.example.com", Reader: tables.Reader{
+		Engine: e, Summaries: summaries, Catalogue: s.catalogue, Outbox: box, Notes: notes.New(s.conn),
+		Documents: documents.New(s.conn),
+	}}
+	one.recorder.MakeReadout = one.MakeOwn
+	return one
+}
+
+// newShop returns a shop whose looks are recorded.
 func newShop(t *testing.T, name func(string) string) *shop {
+	t.Helper()
+	s := openShop(t, name, true)
+	must.OK(t, s.facts.RefreshFacts(t.Context()))
+	s.recorder.RecordDue(t.Context(), s.first.AddDate(0, 0, 24))
+	return s
+}
+
+// openShop stores 22 days of two treatments, which convert 6 and 3 visitors more of 400 a day than control. Names are as
+// name gives them. The shop has one server, or one of several.
+func openShop(t *testing.T, name func(string) string, alone bool) *shop {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
@@ -73,24 +104,15 @@ func newShop(t *testing.T, name func(string) string) *shop {
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	must.Get(c.ApplyFile(catalogue.WithAuthor(t.Context(), name("Ada")), file, false))(t)
-	s.facts = facts.Shards{facts.NewRefresher(conn, true)}
-	must.OK(t, s.facts.OpenFacts(t.Context()))
-	e := engine.New(conn, c, source.DefaultLimits, s.facts)
-	box, summaries := outbox.New(conn), watch.NewSummaries(e, c)
-	s.recorder = watch.NewRecorder(e, c, box, summaries)
-	s.Maker = &readout.Maker{Release: "1.0.0", PublicURL: "https://lifthouse.example.com", Reader: tables.Reader{
-		Engine: e, Summaries: summaries, Catalogue: c, Outbox: box, Notes: notes.New(conn), Documents: documents.New(conn),
-	}}
+	s.server = s.openServer(alone)
 	for day := range 22 {
-		s.arrive(day, s.first.AddDate(0, 0, day).Add(23*time.Hour), 40, 46, 43)
+		s.storeDay(day, s.first.AddDate(0, 0, day).Add(23*time.Hour), 40, 46, 43)
 	}
-	must.OK(t, s.facts.RefreshFacts(t.Context()))
-	s.recorder.RecordDue(t.Context(), s.first.AddDate(0, 0, 24))
 	return s
 }
 
-// arrive stores a day with the converted visitors of each variation.
-func (s *shop) arrive(day int, accepted time.Time, converted ...int) {
+// storeDay stores a day with the converted visitors of each variation.
+func (s *shop) storeDay(day int, accepted time.Time, converted ...int) {
 	s.t.Helper()
 	var events []schema.Event
 	for variation, n := range converted {
@@ -116,28 +138,28 @@ func (s *shop) arrive(day int, accepted time.Time, converted ...int) {
 
 func (s *shop) owned() *catalogue.AccountResources { return s.catalogue.Snapshot().AccountResources(1) }
 
-// sources returns what a readout of a look is made from.
-func (s *shop) sources(look *int, comment string) readout.Sources {
+// readSources returns what a readout of a look is made from.
+func (s *shop) readSources(look *int, comment string) readout.Sources {
 	s.t.Helper()
 	at := must.Get(s.Engine.ReadAtLook(s.t.Context(), s.owned(), campaign, look))(s.t)
 	return readout.Sources{AtLook: at, Subject: campaign, Owned: s.owned(), Comment: comment}
 }
 
-// make makes a readout.
-func (s *shop) make(asked readout.Asked) (of documents.Document, isNew bool) {
+// makeReadout makes a readout.
+func (s *shop) makeReadout(asked readout.Asked) (of documents.Document, isNew bool) {
 	s.t.Helper()
 	of, isNew, err := s.MakeReadout(s.t.Context(), s.owned(), campaign, asked)
 	must.OK(s.t, err)
 	return of, isNew
 }
 
-// body returns the page of a readout.
-func (s *shop) body(of *documents.Document) string {
+// readBody returns the page of a readout.
+func (s *shop) readBody(of *documents.Document) string {
 	s.t.Helper()
 	return string(must.Get(s.Documents.ReadBody(s.t.Context(), of))(s.t))
 }
 
-func same(text string) string { return text }
+func keepName(text string) string { return text }
 
 // textOf returns the text of a page without its style.
 func textOf(t *testing.T, page string) string {
@@ -154,7 +176,7 @@ func textOf(t *testing.T, page string) string {
 
 // TestReadouts makes readouts of one shop.
 func TestReadouts(t *testing.T) {
-	s := newShop(t, same)
+	s := newShop(t, keepName)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *shop)
@@ -175,10 +197,10 @@ func checkContent(t *testing.T, s *shop) {
 		AccountID: 1, Subject: campaign, By: "Ben", Kind: notes.Plain, Text: "A carrier had an outage.",
 	}, nil))(t)
 	started := time.Now()
-	of, isNew := s.make(readout.Asked{By: "Ada", Text: "First paragraph,\nsame.\n\n \nSecond <b>one</b>."})
+	of, isNew := s.makeReadout(readout.Asked{By: "Ada", Text: "First paragraph,\nsame.\n\n \nSecond <b>one</b>."})
 	t.Logf("made in %s", time.Since(started))
 	check.That(t, isNew, "the readout is not new")
-	page := s.body(&of)
+	page := s.readBody(&of)
 	t.Logf("%d bytes", len(page))
 	if folder := os.Getenv("LIFTHOUSE_READOUT"); folder != "" {
 		must.OK(t, os.WriteFile(folder+"/readout.html", []byte(page), 0o600))
@@ -200,20 +222,20 @@ func checkContent(t *testing.T, s *shop) {
 		}
 		last += at
 	}
-	_, isNew = s.make(readout.Asked{By: "Ben", Text: "First paragraph,\nsame.\n\n \nSecond <b>one</b>."})
+	_, isNew = s.makeReadout(readout.Asked{By: "Ben", Text: "First paragraph,\nsame.\n\n \nSecond <b>one</b>."})
 	check.Equal(t, isNew, false, "the same readout is new")
 	started = time.Now()
-	other, isNew := s.make(readout.Asked{By: "Ben", Text: "Another comment"})
+	other, isNew := s.makeReadout(readout.Asked{By: "Ben", Text: "Another comment"})
 	t.Logf("made in %s", time.Since(started))
 	check.That(t, isNew, "another comment is not another readout")
-	check.Contains(t, textOf(t, s.body(&other)), "It follows readout "+of.ID)
+	check.Contains(t, textOf(t, s.readBody(&other)), "It follows readout "+of.ID)
 	must.Get(s.Documents.WithdrawDocument(t.Context(), 1, 0, other.ID, "Ada"))(t)
-	again, isNew := s.make(readout.Asked{By: "Ben", Text: "Another comment"})
+	again, isNew := s.makeReadout(readout.Asked{By: "Ben", Text: "Another comment"})
 	check.That(t, isNew, "a readout that was withdrawn cannot be made again")
 	check.That(t, again.ID != other.ID, "it has the id of the one that was withdrawn")
 	first := 1
-	earlier, _ := s.make(readout.Asked{Look: &first})
-	check.Contains(t, textOf(t, s.body(&earlier)), "Readout of look 1, until ")
+	earlier, _ := s.makeReadout(readout.Asked{Look: &first})
+	check.Contains(t, textOf(t, s.readBody(&earlier)), "Readout of look 1, until ")
 }
 
 // checkEqualBytes writes the same readout in other time zones and with other numbers of threads.
@@ -224,7 +246,7 @@ func checkEqualBytes(t *testing.T, s *shop) {
 		time.Local = local
 		runtime.GOMAXPROCS(threads)
 	})
-	sources := s.sources(nil, "Comment")
+	sources := s.readSources(nil, "Comment")
 	write := func() []byte {
 		d := readout.New(sources)
 		foot := readout.Foot{ID: must.Get(d.ID(0))(t), Release: "1", MadeAt: time.Unix(1.8e9, 0), Accepted: time.Unix(1.8e9, 0)}
@@ -235,7 +257,7 @@ func checkEqualBytes(t *testing.T, s *shop) {
 		time.Local = time.FixedZone("far", 3600*(i%25-12))
 		runtime.GOMAXPROCS(1 + i%4)
 		if i%25 == 0 {
-			sources = s.sources(nil, "Comment")
+			sources = s.readSources(nil, "Comment")
 		}
 		got := write()
 		must.That(t, bytes.Equal(got, want), "run %d differs", i)
@@ -250,8 +272,8 @@ func checkNames(t *testing.T, plain *shop) {
 		must.Get(s.Notes.AddNote(t.Context(), notes.Note{
 			AccountID: 1, Subject: campaign, By: comment, Kind: notes.Plain, Text: comment,
 		}, nil))(t)
-		of, _ := s.make(readout.Asked{By: comment, Text: comment})
-		page := s.body(&of)
+		of, _ := s.makeReadout(readout.Asked{By: comment, Text: comment})
+		page := s.readBody(&of)
 		for n := range must.Get(html.Parse(strings.NewReader(page)))(t).Descendants() {
 			if n.Type == html.ElementNode {
 				names = append(names, n.Data)
@@ -265,7 +287,7 @@ func checkNames(t *testing.T, plain *shop) {
 	must.Get(evil.Notes.AddNote(t.Context(), notes.Note{
 		AccountID: 1, Subject: campaign, By: "Ben", Kind: notes.Plain, Text: "A carrier had an outage.",
 	}, nil))(t)
-	evil.make(readout.Asked{}) // the other shop has readouts, too
+	evil.makeReadout(readout.Asked{}) // the other shop has readouts, too
 	want, _ := elements(plain, "harmless")
 	got, text := elements(evil, hostile)
 	check.Equal(t, strings.Join(got, " "), strings.Join(want, " "), "elements")
@@ -275,21 +297,21 @@ func checkNames(t *testing.T, plain *shop) {
 // checkSinceThen makes a readout, and lets orders arrive late, a decision change, and the campaign be archived. The file
 // stays as it is.
 func checkSinceThen(t *testing.T, s *shop) {
-	of, _ := s.make(readout.Asked{})
-	before := s.body(&of)
+	of, _ := s.makeReadout(readout.Asked{})
+	before := s.readBody(&of)
 	since := func() readout.Since {
 		t.Helper()
 		must.OK(t, s.facts.RefreshFacts(context.WithoutCancel(t.Context())))
 		return must.Get(s.ReadSince(t.Context(), s.owned(), &of))(t)
 	}
 	check.Equal(t, since(), readout.Since{Text: "Nothing has changed since."})
-	s.arrive(3, time.Now(), 40, 60, 43)
+	s.storeDay(3, time.Now(), 40, 60, 43)
 	got := since()
 	check.That(t, got.Changed, "%+v", got)
 	want := regexp.MustCompile(`^Since then: events that arrived or changed later give look 3 a lift of [+-][\d.]+ %, not ` +
 		`[+-][\d.]+ % \(Banner\)\. The decision stands\.$`)
 	check.That(t, want.MatchString(got.Text), "%q", got.Text)
-	check.Equal(t, s.body(&of), before, "the file")
+	check.Equal(t, s.readBody(&of), before, "the file")
 	file := s.owned().CatalogueFile()
 	file.Accounts[0].Websites[0].Campaigns = nil
 	file.Prune = true
@@ -310,4 +332,37 @@ func TestFaultsOfRequests(t *testing.T) {
 	check.Contains(t, asked.FindFaults()[0].Detail, "must be UTF-8")
 	asked = readout.Asked{Text: strings.Repeat("ü\n", readout.MaxText/2)}
 	check.Equal(t, len(asked.FindFaults()), 0, "%v", asked.FindFaults())
+}
+
+// TestDecisionsHaveAReadout lets two servers record the look that decides at the same time. There is one readout, and the
+// message has its id.
+func TestDecisionsHaveAReadout(t *testing.T) {
+	s := openShop(t, keepName, false)
+	both := []*server{s.server, s.openServer(false)}
+	var all sync.WaitGroup
+	for _, one := range both {
+		all.Go(func() {
+			must.OK(t, one.facts.RefreshFacts(t.Context()))
+			one.recorder.RecordDue(t.Context(), s.first.AddDate(0, 0, 24))
+		})
+	}
+	all.Wait()
+	made := must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0))(t)
+	must.Equal(t, len(made), 1, "readouts")
+	check.Equal(t, made[0].MadeBy, "", "who made it")
+	check.Equal(t, made[0].Look, 3, "look")
+	decisions := 0
+	for _, m := range must.Get(s.Outbox.RecentMessages(t.Context(), 1, 0, 100))(t) {
+		if m.Event == catalogue.EventDecisionChanged {
+			decisions++
+			check.Equal(t, m.Data.ReadoutID, made[0].ID, "readout of the message")
+		}
+	}
+	check.That(t, decisions > 0, "no decision is reported")
+	for _, one := range both {
+		one.recorder.RecordDue(t.Context(), s.first.AddDate(0, 0, 25))
+	}
+	check.Equal(t, len(must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0))(t)), 1, "readouts a day later")
+	id := must.Get(s.MakeOwn(t.Context(), s.owned(), campaign))(t)
+	check.Equal(t, id, made[0].ID, "a server that ended before it wrote the message makes the same")
 }

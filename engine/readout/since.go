@@ -78,8 +78,8 @@ func NewSince(then *Summary, look int, at *engine.AtLook, now *result.Decision) 
 	if look == 0 {
 		subject = "these days"
 	}
-	moved, isOtherwise := then.moves(at)
-	stands := then.standing(now)
+	moved, isOtherwise := then.findMoves(at)
+	stands := then.newDecision(now)
 	var sentences []string
 	switch {
 	case len(moved) > 0:
@@ -97,12 +97,12 @@ func NewSince(then *Summary, look int, at *engine.AtLook, now *result.Decision) 
 	return Since{true, "Since then: " + strings.Join(sentences, " ")}
 }
 
-// moves returns the lifts that are others now, in words, and reports whether any is significant only then or only now.
-func (s *Summary) moves(at *engine.AtLook) (moved []string, isOtherwise bool) {
+// findMoves returns the lifts that are others now, in words, and reports whether any is significant only then or only now.
+func (s *Summary) findMoves(at *engine.AtLook) (moved []string, isOtherwise bool) {
 	b := &builder{Sources: Sources{AtLook: at}, report: at.Report}
 	for i := range at.Report.Variations {
 		v := &at.Report.Variations[i]
-		was := s.of(v.ID)
+		was := s.findLift(v.ID)
 		if v.Comparison == nil || was == nil {
 			continue
 		}
@@ -140,8 +140,8 @@ func exactLift(x float64) string {
 	return wording.FormatPercent(x, decimals, true)
 }
 
-// of returns the lift of a variation; nil: there is none.
-func (s *Summary) of(id int64) *SummaryLift {
+// findLift returns the lift of a variation; nil: there is none.
+func (s *Summary) findLift(id int64) *SummaryLift {
 	for i := range s.Variations {
 		if s.Variations[i].ID == id {
 			return &s.Variations[i]
@@ -150,8 +150,8 @@ func (s *Summary) of(id int64) *SummaryLift {
 	return nil
 }
 
-// standing returns what is decided now, if it is something else; empty: the decision stands.
-func (s *Summary) standing(now *result.Decision) string {
+// newDecision returns what is decided now, if it is something else; empty: the decision stands.
+func (s *Summary) newDecision(now *result.Decision) string {
 	if now == nil {
 		return ""
 	}

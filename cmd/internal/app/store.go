@@ -22,7 +22,9 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
+	"lifthouse/engine/readout"
 	"lifthouse/engine/source"
+	"lifthouse/engine/tables"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -181,6 +183,19 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 		return nil
 	}
 	return s.Facts.OpenFacts(ctx)
+}
+
+// Tables returns the reader of the tables and of the log.
+func (s *Store) Tables() tables.Reader {
+	return tables.Reader{
+		Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox, Notes: s.Notes,
+		Documents: s.Documents,
+	}
+}
+
+// Readouts returns the maker of readouts.
+func (s *Store) Readouts(release, publicURL string) *readout.Maker {
+	return &readout.Maker{Reader: s.Tables(), Release: release, PublicURL: publicURL}
 }
 
 // API returns the handler of the API. It accepts events until the context ends.

@@ -170,6 +170,7 @@ func (s *API) newRouter() http.Handler {
 
 // addRoutes adds every operation. Each GET route also answers HEAD.
 func (s *API) addRoutes(router *gin.Engine) {
+	s.addReadouts(router)
 	open := getRoutes(router)
 	open("/healthz", func(*gin.Context) (any, error) { return healthy, nil })
 	open("/readyz", s.checkReadiness)
@@ -189,13 +190,9 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/websites/:id/plan", s.getPlan)
 	get("/tables", withoutParameters(s.listTables))
 	get("/log", s.listLog, results.JSON, lineType)
-	get("/campaigns/:id/readouts", s.listReadouts(schema.SubjectCampaign))
-	get("/widgets/:id/experiments/:experimentId/readouts", s.listReadouts(schema.SubjectWidget))
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
-	shared("/readouts/:id", s.getReadout)
-	shared("/readouts/:id/file.html", s.getReadoutFile, htmlType)
 	router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime).POST("/query",
 		respondWith(s.answerQuestions, results.JSON, results.CSV))
 	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries",
@@ -224,11 +221,6 @@ func (s *API) addRoutes(router *gin.Engine) {
 		respondWith(s.putOutcome(schema.SubjectWidget)))
 	write.POST("/notes", respondWith(admitTo(s.changes, withoutParameters(s.createNote))))
 	write.DELETE("/notes/:id", respondWith(admitTo(s.changes, s.withdrawNote)))
-	write.POST("/campaigns/:id/readouts", respondWith(admitTo(s.changes, s.createReadout(schema.SubjectCampaign))))
-	write.POST("/widgets/:id/experiments/:experimentId/readouts",
-		respondWith(admitTo(s.changes, s.createReadout(schema.SubjectWidget))))
-	router.Group("/v1", s.requireScope(catalogue.ScopeAdmin), s.limitTime).DELETE("/readouts/:id",
-		respondWith(admitTo(s.changes, s.withdrawReadout)))
 	for _, path := range []string{intakePath + ":key", intakePath + ":key/*path"} { // SDKs append a path of their own
 		router.POST(path, respondWith(s.takeItems))
 	}

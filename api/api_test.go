@@ -94,7 +94,8 @@ func openServerOn(
 		catalogue: c, writer: w, conn: conn,
 	}
 	s.api = api.New(api.Parts{
-		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox, Notes: notes.New(conn), Documents: documents.New(conn),
+		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox, Notes: notes.New(conn),
+		Documents: documents.New(conn),
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 		Secrets: secrets.NewFolder(os.TempDir()),
 	}, options)

@@ -31,6 +31,25 @@ const (
 // filePolicy is the Content-Security-Policy of the file of a readout: no script, no request, and an origin of its own.
 const filePolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 
+// addReadouts adds the operations of readouts.
+func (s *API) addReadouts(router *gin.Engine) {
+	withScopes := func(scope catalogue.Scope, also ...catalogue.Scope) *gin.RouterGroup {
+		return router.Group("/v1", s.requireScope(scope, also...), s.limitTime)
+	}
+	change := func(handle handler) gin.HandlerFunc { return respondWith(admitTo(s.changes, handle)) }
+	for path, kind := range map[string]schema.SubjectKind{
+		"/campaigns/:id/readouts":                         schema.SubjectCampaign,
+		"/widgets/:id/experiments/:experimentId/readouts": schema.SubjectWidget,
+	} {
+		getRoutes(withScopes(catalogue.ScopeRead))(path, s.listReadouts(kind))
+		withScopes(catalogue.ScopeWrite).POST(path, change(s.createReadout(kind)))
+	}
+	shared := getRoutes(withScopes(catalogue.ScopeRead, catalogue.ScopeShare))
+	shared("/readouts/:id", s.getReadout)
+	shared("/readouts/:id/file.html", s.getReadoutFile, htmlType)
+	withScopes(catalogue.ScopeAdmin).DELETE("/readouts/:id", change(s.withdrawReadout))
+}
+
 // storedReadout is a readout without its page.
 type storedReadout struct {
 	ID        string `json:"id"`
@@ -144,7 +163,8 @@ func (s *API) createReadout(kind schema.SubjectKind) handler {
 		request := readout.Asked{Look: asked.Look, Text: asked.Text, By: authorOfNotes(&token)}
 		found := document.WithFaults(request.FindFaults())
 		if len(found) > 0 {
-			return nil, bodyFaults("invalid_readout", found.WithOthers(s.lookFaults(c, owned, subject, &request, missing)))
+			found = found.WithOthers(s.lookFaults(c, owned, subject, &request, missing))
+			return nil, bodyFaults("invalid_readout", found)
 		}
 		if missing != nil {
 			return nil, missing
@@ -160,11 +180,12 @@ func (s *API) lookFaults(
 	if missing != nil || asked.Look == nil || *asked.Look < 1 {
 		return nil
 	}
+	var invalid *query.InvalidError // another error does not matter: the request is refused in any case
 	_, err := s.Engine.ReadAtLook(c.Request.Context(), owned, subject, asked.Look)
-	if invalid, is := errors.AsType[*query.InvalidError](err); is {
-		return invalid.Faults
+	if !errors.As(err, &invalid) {
+		invalid = &query.InvalidError{}
 	}
-	return nil
+	return invalid.Faults
 }
 
 // madeReadout is a readout, and whether it was made now.
@@ -209,7 +230,8 @@ func (s *API) makeReadout(
 // describeError returns the error of a readout that was not made: those of requests as they are, others as failures of
 // the store.
 func describeError(c *gin.Context, err error) error {
-	if errors.As(err, new(*query.NotFoundError)) || errors.As(err, new(*source.StoreError)) || errors.As(err, new(*problem)) {
+	isOfStore := errors.As(err, new(*source.StoreError))
+	if isOfStore || errors.As(err, new(*query.NotFoundError)) || errors.As(err, new(*problem)) {
 		return err
 	}
 	return changeFailure(c, err, "repeat the request, which is idempotent")

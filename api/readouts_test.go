@@ -82,7 +82,8 @@ func TestReadoutsAreMadeAndRead(t *testing.T) {
 	s.Request(http.MethodDelete, "/v1/readouts/"+commented.ID, "").Send().RequireStatus(http.StatusForbidden)
 	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
 	for range 2 { // the second time, nothing changes
-		s.Request(http.MethodDelete, "/v1/readouts/"+commented.ID, "").Token(admin).Send().RequireStatus(http.StatusNoContent)
+		s.Request(http.MethodDelete, "/v1/readouts/"+commented.ID, "").Token(admin).Send().
+			RequireStatus(http.StatusNoContent)
 	}
 	for _, path := range []string{"", "/file.html"} {
 		gone := s.Get("/v1/readouts/" + commented.ID + path).Send().RequireStatus(http.StatusGone)
@@ -128,7 +129,8 @@ func TestReadoutsOfWrongRequests(t *testing.T) {
 		}
 		must.Equal(t, len(got), len(want), "%s: %q", body, got)
 		for _, w := range want {
-			check.That(t, slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, w) }), "%s: %q, want %q", body, got, w)
+			isFound := slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, w) })
+			check.That(t, isFound, "%s: %q, want %q", body, got, w)
 		}
 	}
 	for path, status := range map[string]int{
@@ -162,7 +164,8 @@ func TestReadoutsOfTenants(t *testing.T) {
 	other := s.makeReadout(`{"text":"Another one"}`)
 	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
 	share := func(fields string) string {
-		response := s.Post("/shares", fields).Token(admin).Type("application/json").Send().RequireStatus(http.StatusCreated)
+		response := s.Post("/shares", fields).Token(admin).Type("application/json").Send().
+			RequireStatus(http.StatusCreated)
 		link := must.JSON[struct{ URL string }](t, response.Text).URL
 		_, token, found := strings.Cut(link, "#share=")
 		if strings.Contains(fields, "readoutId") {

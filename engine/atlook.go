@@ -31,9 +31,9 @@ type AtLook struct {
 // ErrNothingToCompare means that a subject has no variations to compare, or no views.
 var ErrNothingToCompare = fmt.Errorf("nothing is compared yet: the first look is due after a week of full days")
 
-// ReadAtLook returns what was known of a subject at a look. A nil number is that of the look that decided, or else of the
-// last one. Without such a look, it is about the full days until harm was found, or until the end of the subject. The error is ErrNothingToCompare, or an
-// InvalidError if there is no look with the number.
+// ReadAtLook returns what was known of a subject at a look. A nil number is that of the look that decided, or else of
+// the last one. Without such a look, it is about the full days until harm was found, or until the end of the subject.
+// The error is ErrNothingToCompare, or an InvalidError if there is no look with the number.
 func (e *Engine) ReadAtLook(
 	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, number *int,
 ) (*AtLook, error) {
@@ -133,8 +133,8 @@ func (j *Judgement) goesOnAfter(look looks.Look) bool {
 	return look.Number < len(j.Looks.Looks)
 }
 
-// readAtLook returns what was known at a look. Its rows are those of the ledger; looks that are not recorded, such as those
-// of imported data, are taken as they are computed now.
+// readAtLook returns what was known at a look. Its rows are those of the ledger; looks that are not recorded, such as
+// those of imported data, are taken as they are computed now.
 func (e *Engine) readAtLook(
 	ctx context.Context, p *plan.Plan, version Version, whole *Judgement, look looks.Look,
 ) (*AtLook, error) {

@@ -29,8 +29,8 @@ func withGuardrail(x *trial) {
 	x.campaign.Goals = &catalogue.Goals{Guardrails: []catalogue.Guardrail{guard}}
 }
 
-// TestReportsAtLooksAreThoseOfTheirTime follows a campaign week by week, and asks at its end what was known at each look:
-// the looks, the conclusion and the decision are those that a report had then.
+// TestReportsAtLooksAreThoseOfTheirTime follows a campaign week by week, and asks at its end what was known at each
+// look: the looks, the conclusion and the decision are those that a report had then.
 func TestReportsAtLooksAreThoseOfTheirTime(t *testing.T) {
 	for name, isRecorded := range map[string]bool{"recorded": true, "computed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestReportsAtLooksAreThoseOfTheirTime(t *testing.T) {
 				check.Equal(t, got.Number, i+1)
 				check.Equal(t, inJSON(t, got.Report.Looks), inJSON(t, want.Looks), "looks at look %d", i+1)
 				check.Equal(t, inJSON(t, got.Report.Decision), inJSON(t, want.Decision), "decision at look %d", i+1)
-				check.Equal(t, inJSON(t, got.Report.Conclusion), inJSON(t, want.Conclusion), "conclusion at look %d", i+1)
+				check.Equal(t, inJSON(t, got.Report.Conclusion), inJSON(t, want.Conclusion), "conclusion %d", i+1)
 				check.Equal(t, got.Days, 7*(i+1))
 				check.Equal(t, len(got.Devices.Breakdown), 2, "devices")
 			}
@@ -68,7 +68,8 @@ func TestReportsAtLooksAreThoseOfTheirTime(t *testing.T) {
 			decided := must.Get(x.atLook(0))(t)
 			must.Equal(t, then[3].Decision.Status, result.DecisionShip)
 			check.Equal(t, decided.Report.Decision.Status, result.DecisionShip)
-			check.That(t, !decided.End.Before(*then[3].Decision.DecidedAt), "look %d is before the decision", decided.Number)
+			isBefore := decided.End.Before(*then[3].Decision.DecidedAt)
+			check.That(t, !isBefore, "look %d is before the decision", decided.Number)
 			check.That(t, decided.Number == 1 || then[decided.Number-2].Decision.Status != result.DecisionShip,
 				"look %d is not the first one with the decision", decided.Number)
 			_, err := x.atLook(5)
@@ -79,8 +80,8 @@ func TestReportsAtLooksAreThoseOfTheirTime(t *testing.T) {
 	}
 }
 
-// TestReportsWithoutLooks asks for a look before there is one: nothing is known before the first week, then harm decides
-// at the end of a day.
+// TestReportsWithoutLooks asks for a look before there is one: nothing is known before the first week, then harm
+// decides at the end of a day.
 func TestReportsWithoutLooks(t *testing.T) {
 	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour))
 	_, err := x.atLook(0)

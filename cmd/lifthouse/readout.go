@@ -51,12 +51,17 @@ func (p *program) readoutCommand() *cobra.Command {
 		if o.withdraw != "" {
 			found, err := s.Documents.WithdrawDocument(ctx, s.owned.ID, o.website, o.withdraw, catalogue.AuthorOf(ctx))
 			if err == nil && !found {
-				err = fmt.Errorf("readout: no readout %q; lifthouse log --entry readout --json prints the ids", o.withdraw)
+				err = fmt.Errorf("readout: %w", noReadout(o.withdraw))
 			}
 			return err
 		}
 		return p.makeReadout(ctx, s, args, &o)
 	})
+}
+
+// noReadout says that there is no readout with an id.
+func noReadout(id string) error {
+	return fmt.Errorf("no readout %q; lifthouse log --entry readout --json prints the ids", id)
 }
 
 // checkFlags returns all errors of the flags.

@@ -196,7 +196,7 @@ func newShare(
 	case err != nil:
 		return catalogue.Token{}, err
 	case found == nil:
-		err = fmt.Errorf("share: no readout %q; lifthouse log --entry readout --json prints the ids", args[1])
+		err = fmt.Errorf("share: %w", noReadout(args[1]))
 	case found.WithdrawnAt != nil:
 		err = fmt.Errorf("share: the readout %s was withdrawn", args[1])
 	}

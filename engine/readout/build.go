@@ -100,7 +100,8 @@ func (b *builder) addFacts(d *Document) {
 	if len(b.Plan.Runs) > 0 {
 		planned += ", from " + dayOf(b.Plan.Runs[0].From)
 	}
-	d.Facts = append(d.Facts, upperFirst(planned), fmt.Sprintf("%s, %d %% intervals", upperFirst(b.report.Methodology), b.level))
+	method := fmt.Sprintf("%s, %d %% intervals", upperFirst(b.report.Methodology), b.level)
+	d.Facts = append(d.Facts, upperFirst(planned), method)
 }
 
 // labels are the decisions in a few words, and their tones.
@@ -138,7 +139,8 @@ func (b *builder) newAnswer() Answer {
 		}
 	}
 	a.Figures = append(a.Figures, Figure{
-		Name: "Visitors", Value: wording.FormatCount(b.countVisitors()), More: "in " + wording.CountNoun(b.Days, "full day"),
+		Name: "Visitors", Value: wording.FormatCount(b.countVisitors()),
+		More: "in " + wording.CountNoun(b.Days, "full day"),
 	})
 	return a
 }
@@ -217,6 +219,11 @@ func (b *builder) worthFigure(variation int64) *Figure {
 		return nil
 	}
 	f := &Figure{Name: b.nameFigure("Expected worth", variation), Value: worth.Text, More: worth.ObservedText}
+	if money := worth.Expected.ValuePerMonth; money != nil && b.report.Worth.Currency != "" {
+		f.Name = b.nameFigure("Expected worth a month", variation)
+		f.Value = result.FormatRounded(money.Value) + " " + b.report.Worth.Currency
+		f.More = worth.InWords()
+	}
 	isLater := worth.EndedAt != nil && worth.EndedAt.After(b.End)
 	if isLater {
 		f.More += " As of " + lastDay(*worth.EndedAt) + "."
@@ -300,11 +307,12 @@ func (b *builder) addEffects(d *Document) {
 		}
 	}
 	setBars(d.Why)
-	d.WhyNote = fmt.Sprintf("%d %% intervals: those of the look for the primary metric and the guardrails, else of a single "+
-		"test. The dotted line is no difference, the dashed one the margin of a guardrail.", b.level)
+	d.WhyNote = fmt.Sprintf("%d %% intervals: those of the look for the primary metric and the guardrails, else of "+
+		"a single test. The dotted line is no difference, the dashed one the margin of a guardrail.", b.level)
 }
 
-// newEffect returns the row of a treatment in a row of the scorecard. lookLift is its lift at the look; nil: there is none.
+// newEffect returns the row of a treatment in a row of the scorecard. lookLift is its lift at the look; nil: there is
+// none.
 func (b *builder) newEffect(row *result.ScorecardRow, v *result.ScorecardVariation, lookLift *float64) Effect {
 	e := Effect{Name: upperFirst(row.MetricInWords()), Role: string(row.Role), Lift: "–", Tone: toneNone}
 	if len(row.Variations) > 2 {
@@ -394,8 +402,9 @@ func (b *builder) addLooks(d *Document) {
 		for k := range look.Variations {
 			v := &look.Variations[k]
 			row := Look{
-				Number: strconv.Itoa(look.Number), Date: lastDay(look.End), Visitors: wording.FormatCount(look.Visitors),
-				Variation: b.names[v.ID], Lift: liftText(&v.Improvement), Interval: intervalText(v.Improvement.Interval),
+				Number: strconv.Itoa(look.Number), Date: lastDay(look.End),
+				Visitors: wording.FormatCount(look.Visitors), Variation: b.names[v.ID],
+				Lift: liftText(&v.Improvement), Interval: intervalText(v.Improvement.Interval),
 				Z: number(v.Z), Bound: number(v.CriticalValue), P: "–", Chance: "–", Decides: "no",
 			}
 			if v.PValue != nil {
@@ -412,7 +421,8 @@ func (b *builder) addLooks(d *Document) {
 	}
 	d.LooksNote = "Recorded by the server when the visitors of a look were mature. Later data do not change them."
 	if isComputed {
-		d.LooksNote = "Some looks are not recorded, such as those of imported data: they are computed from the stored events."
+		d.LooksNote = "Some looks are not recorded, such as those of imported data: they are computed from the " +
+			"stored events."
 	}
 }
 
@@ -490,8 +500,8 @@ func (b *builder) newSegments() *Segments {
 // shownEntries is the number of entries of the log that a readout has.
 const shownEntries = 20
 
-// addLog adds the latest entries of the log. Readouts and decisions are not among them: the answer is the decision, and a
-// readout would be another one because the one before it is in the log.
+// addLog adds the latest entries of the log. Readouts and decisions are not among them: the answer is the decision, and
+// a readout would be another one because the one before it is in the log.
 func (b *builder) addLog(d *Document) {
 	for i := range b.Log {
 		e := &b.Log[i]

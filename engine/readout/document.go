@@ -1,5 +1,5 @@
-// Package readout writes what was known of a campaign or an experiment at one of its looks as a file that never changes: a
-// page of HTML without scripts, which a browser prints. Equal data are equal bytes.
+// Package readout writes what was known of a campaign or an experiment at one of its looks as a file that never
+// changes: a page of HTML without scripts, which a browser prints. Equal data are equal bytes.
 package readout
 
 import (

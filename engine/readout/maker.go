@@ -51,11 +51,14 @@ func (a *Asked) FindFaults() faults.List {
 	size := utf8.RuneCountInString(a.Text)
 	isControl := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 	if a.Look != nil && *a.Look < 1 {
-		found.Add(engine.ParamLook, fmt.Sprint(*a.Look), "must be the number of a look, from 1; omit it for the look that decided")
+		found.Add(engine.ParamLook, fmt.Sprint(*a.Look),
+			"must be the number of a look, from 1; omit it for the look that decided")
 	}
 	found.AddIf(!utf8.ValidString(a.Text), ParamText, shown, "must be UTF-8")
-	found.AddIf(size > MaxText, ParamText, shown, fmt.Sprintf("must have at most %d characters; it has %d", MaxText, size))
-	found.AddIf(strings.ContainsFunc(a.Text, isControl), ParamText, shown, "must have no control characters but newlines")
+	found.AddIf(size > MaxText, ParamText, shown,
+		fmt.Sprintf("must have at most %d characters; it has %d", MaxText, size))
+	found.AddIf(strings.ContainsFunc(a.Text, isControl), ParamText, shown,
+		"must have no control characters but newlines")
 	return found.List
 }
 
@@ -91,23 +94,13 @@ func (m *Maker) MakeReadout(
 		MadeAt: time.Now(), MadeBy: asked.By, MediaType: documents.HTML,
 	}
 	foot := Foot{Release: m.Release, MadeAt: made.MadeAt, Accepted: at.Accepted}
-	for attempt := range len(earlier) + 1 {
-		made.ID, err = page.ID(attempt)
-		if err != nil {
-			return made, false, err
-		}
-		if of := findDocument(earlier, made.ID); of == nil || of.WithdrawnAt == nil {
-			break
-		}
+	made.ID, err = page.chooseID(earlier)
+	if err != nil {
+		return made, false, err
 	}
-	for i := range earlier {
-		of := &earlier[i]
-		isSameLook := of.Subject == subject && of.Look == at.Number && of.EndedAt.Equal(at.End)
-		if isSameLook && of.WithdrawnAt == nil {
-			foot.Predecessor = of.ID
-		}
-	}
-	foot.ID, foot.Address = made.ID, m.Address(made.ID)
+	foot.ID = made.ID
+	foot.Address = m.Address(made.ID)
+	foot.Predecessor = findPredecessor(earlier, &made)
 	body, err := page.Render(&foot)
 	if err != nil {
 		return made, false, err
@@ -119,8 +112,34 @@ func (m *Maker) MakeReadout(
 	return m.Documents.AddDocument(ctx, made, body)
 }
 
-// findOwn returns the readout that a server has made of a look with the same answer; nil: there is none. So there is one
-// readout of a decision, even if late events have changed a figure since, or the server ended before it sent the message.
+// chooseID returns the id of a readout. If documents with the same content were withdrawn, it has another id than
+// these.
+func (d *Document) chooseID(earlier []documents.Document) (id string, err error) {
+	for attempt := range len(earlier) + 1 {
+		id, err = d.ID(attempt)
+		of := findDocument(earlier, id)
+		if err != nil || of == nil || of.WithdrawnAt == nil {
+			break
+		}
+	}
+	return id, err
+}
+
+// findPredecessor returns the id of the last readout of the same look; empty: there is none.
+func findPredecessor(earlier []documents.Document, made *documents.Document) (id string) {
+	for i := range earlier {
+		of := &earlier[i]
+		isSameLook := of.Subject == made.Subject && of.Look == made.Look && of.EndedAt.Equal(made.EndedAt)
+		if isSameLook && of.WithdrawnAt == nil {
+			id = of.ID
+		}
+	}
+	return id
+}
+
+// findOwn returns the readout that a server has made of a look with the same answer; nil: there is none. So there is
+// one readout of a decision, even if late events have changed a figure since, or the server ended before it sent the
+// message.
 func findOwn(
 	all []documents.Document, subject schema.Subject, at *engine.AtLook, answer *Summary,
 ) *documents.Document {
@@ -176,7 +195,8 @@ func (m *Maker) ReadSince(
 	case errors.As(err, &missing):
 		return Since{true, "Since then: it was archived. Later data are not compared with this readout."}, nil
 	case isGone || err == nil && !at.End.Equal(of.EndedAt):
-		return Since{true, "Since then: what is declared or stored has changed so much that this look is not among the looks of now."}, nil
+		return Since{true, "Since then: what is declared or stored has changed so much that this look is not among " +
+			"the looks of now."}, nil
 	case err != nil:
 		return Since{}, err
 	}

@@ -79,8 +79,8 @@ func newShop(t *testing.T, name func(string) string) *shop {
 	return s
 }
 
-// openShop stores 22 days of two treatments, which convert 6 and 3 visitors more of 400 a day than control. Names are as
-// name gives them. The shop has one server, or one of several.
+// openShop stores 22 days of two treatments, which convert 6 and 3 visitors more of 400 a day than control. Names are
+// as name gives them. The shop has one server, or one of several.
 func openShop(t *testing.T, name func(string) string, alone bool) *shop {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
@@ -92,7 +92,8 @@ func openShop(t *testing.T, name func(string) string, alone bool) *shop {
 		Campaigns: []catalogue.Campaign{{
 			ID: 12, Name: name("Free delivery banner"), Type: "experiment", TargetMode: "live", PrimaryGoalID: 3,
 			Methodology: catalogue.Frequentist, ControlShare: 34, SignificanceLevel: 95, Power: 80, MDE: 20,
-			Hypothesis: name("Free delivery makes more visitors buy."), Owner: name("Ada"), Tags: []string{name("checkout")[:min(len(name("checkout")), 64)]},
+			Hypothesis: name("Free delivery makes more visitors buy."), Owner: name("Ada"),
+			Tags: []string{name("checkout")[:min(len(name("checkout")), 64)]},
 			Goals: &catalogue.Goals{Guardrails: []catalogue.Guardrail{
 				{GoalID: 4, Metric: "goalConversionRate", Margin: 50, Direction: catalogue.Down},
 			}},
@@ -120,14 +121,19 @@ func (s *shop) storeDay(day int, accepted time.Time, converted ...int) {
 			s.ids++
 			view := schema.Event{
 				EventID: 4 * s.ids, VisitorID: s.ids, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12,
-				Time: s.first.AddDate(0, 0, day).Add(time.Hour + time.Duration(visitor)*time.Second), VariationID: int64(variation),
-				Kind: schema.KindView, Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[s.ids%2]},
+				Time:        s.first.AddDate(0, 0, day).Add(time.Hour + time.Duration(visitor)*time.Second),
+				VariationID: int64(variation),
+				Kind:        schema.KindView,
+				Attributes:  schema.Attributes{Device: []string{"desktop", "mobile"}[s.ids%2]},
 			}
 			events = append(events, view)
 			for goal, has := range map[int64]bool{3: visitor < n, 4: visitor%40 == 0} {
 				if has {
 					e := view
-					e.EventID, e.Kind, e.GoalID, e.Time = view.EventID+uint64(goal)-2, schema.KindGoal, goal, view.Time.Add(time.Minute)
+					e.EventID = view.EventID + uint64(goal) - 2
+					e.Kind = schema.KindGoal
+					e.GoalID = goal
+					e.Time = view.Time.Add(time.Minute)
 					events = append(events, e)
 				}
 			}
@@ -181,7 +187,9 @@ func TestReadouts(t *testing.T) {
 		name string
 		run  func(*testing.T, *shop)
 	}{
-		{"have their content", checkContent}, {"are equal bytes", checkEqualBytes}, {"have hostile names", checkNames},
+		{"have their content", checkContent},
+		{"are equal bytes", checkEqualBytes},
+		{"have hostile names", checkNames},
 		{"do not change", checkSinceThen},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -193,6 +201,7 @@ func TestReadouts(t *testing.T) {
 
 // checkContent makes a readout and reads what it says.
 func checkContent(t *testing.T, s *shop) {
+	t.Helper()
 	must.Get(s.Notes.AddNote(t.Context(), notes.Note{
 		AccountID: 1, Subject: campaign, By: "Ben", Kind: notes.Plain, Text: "A carrier had an outage.",
 	}, nil))(t)
@@ -209,11 +218,13 @@ func checkContent(t *testing.T, s *shop) {
 	text := textOf(t, page)
 	last := -1
 	for _, want := range []string{
-		"Readout of look 3, until ", "shop.example.com", "Free delivery banner", "Free delivery makes more visitors buy.",
-		"Owner Ada · #checkout · Planned for 28 days", "decided by the rule on", "Lift of goal conversion rate, Banner +15.0 %",
-		"What was tested", "Banner 33 %", "Badge 33 %", "Why", "Goal conversion rate of Purchase", "guardrail: may rise by at most 50 %",
+		"Readout of look 3, until ", "shop.example.com", "Free delivery banner",
+		"Free delivery makes more visitors buy.", "Owner Ada · #checkout · Planned for 28 days",
+		"decided by the rule on", "Lift of goal conversion rate, Banner +15.0 %", "What was tested", "Banner 33 %",
+		"Badge 33 %", "Why", "Goal conversion rate of Purchase", "guardrail: may rise by at most 50 %",
 		"The looks", "Recorded by the server", "Can the numbers be trusted?", "The split is as configured", "By device",
-		"Segments describe", "Comment", "First paragraph,", "Second <b>one</b>.", "Log", "A carrier had an outage.", "Ben",
+		"Segments describe", "Comment", "First paragraph,", "Second <b>one</b>.", "Log", "A carrier had an outage.",
+		"Ben",
 		"Made by Lifthouse 1.0.0", of.ID, "https://lifthouse.example.com/readouts/" + of.ID,
 	} {
 		at := strings.Index(text[last+1:], want)
@@ -240,6 +251,7 @@ func checkContent(t *testing.T, s *shop) {
 
 // checkEqualBytes writes the same readout in other time zones and with other numbers of threads.
 func checkEqualBytes(t *testing.T, s *shop) {
+	t.Helper()
 	local := time.Local
 	threads := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() {
@@ -249,7 +261,8 @@ func checkEqualBytes(t *testing.T, s *shop) {
 	sources := s.readSources(nil, "Comment")
 	write := func() []byte {
 		d := readout.New(sources)
-		foot := readout.Foot{ID: must.Get(d.ID(0))(t), Release: "1", MadeAt: time.Unix(1.8e9, 0), Accepted: time.Unix(1.8e9, 0)}
+		at := time.Unix(1.8e9, 0)
+		foot := readout.Foot{ID: must.Get(d.ID(0))(t), Release: "1", MadeAt: at, Accepted: at}
 		return must.Get(d.Render(&foot))(t)
 	}
 	want := write()
@@ -267,6 +280,7 @@ func checkEqualBytes(t *testing.T, s *shop) {
 // checkNames names everything with markup. The page has no element that the template has not, and the names
 // are in its text.
 func checkNames(t *testing.T, plain *shop) {
+	t.Helper()
 	evil := newShop(t, func(name string) string { return name + hostile })
 	elements := func(s *shop, comment string) (names []string, text string) {
 		must.Get(s.Notes.AddNote(t.Context(), notes.Note{
@@ -294,9 +308,10 @@ func checkNames(t *testing.T, plain *shop) {
 	check.That(t, strings.Count(text, hostile) >= 8, "the name is %d times in:\n%s", strings.Count(text, hostile), text)
 }
 
-// checkSinceThen makes a readout, and lets orders arrive late, a decision change, and the campaign be archived. The file
-// stays as it is.
+// checkSinceThen makes a readout, and lets orders arrive late, a decision change, and the campaign be archived. The
+// file stays as it is.
 func checkSinceThen(t *testing.T, s *shop) {
+	t.Helper()
 	of, _ := s.makeReadout(readout.Asked{})
 	before := s.readBody(&of)
 	since := func() readout.Since {
@@ -308,7 +323,8 @@ func checkSinceThen(t *testing.T, s *shop) {
 	s.storeDay(3, time.Now(), 40, 60, 43)
 	got := since()
 	check.That(t, got.Changed, "%+v", got)
-	want := regexp.MustCompile(`^Since then: events that arrived or changed later give look 3 a lift of [+-][\d.]+ %, not ` +
+	want := regexp.MustCompile(`^Since then: events that arrived or changed later give look 3 a lift of ` +
+		`[+-][\d.]+ %, not ` +
 		`[+-][\d.]+ % \(Banner\)\. The decision stands\.$`)
 	check.That(t, want.MatchString(got.Text), "%q", got.Text)
 	check.Equal(t, s.readBody(&of), before, "the file")
@@ -334,8 +350,8 @@ func TestFaultsOfRequests(t *testing.T) {
 	check.Equal(t, len(asked.FindFaults()), 0, "%v", asked.FindFaults())
 }
 
-// TestDecisionsHaveAReadout lets two servers record the look that decides at the same time. There is one readout, and the
-// message has its id.
+// TestDecisionsHaveAReadout lets two servers record the look that decides at the same time. There is one readout, and
+// the message has its id.
 func TestDecisionsHaveAReadout(t *testing.T) {
 	s := openShop(t, keepName, false)
 	both := []*server{s.server, s.openServer(false)}

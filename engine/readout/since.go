@@ -67,12 +67,12 @@ type Since struct {
 	Text    string `json:"text"`
 }
 
-// NewSince compares a readout with what is known now at the same look, and with the decision of now. look is the number of
-// the look; 0: the readout is about full days.
+// NewSince compares a readout with what is known now at the same look, and with the decision of now. look is the number
+// of the look; 0: the readout is about full days.
 func NewSince(then *Summary, look int, at *engine.AtLook, now *result.Decision) Since {
 	if then.Question != strconv.FormatUint(at.Question, 16) {
-		return Since{true, "Since then: another question was declared, so the figures of this readout are not comparable " +
-			"with those of now."}
+		return Since{true, "Since then: another question was declared, so the figures of this readout are not " +
+			"comparable with those of now."}
 	}
 	subject := fmt.Sprint("look ", look)
 	if look == 0 {
@@ -97,7 +97,8 @@ func NewSince(then *Summary, look int, at *engine.AtLook, now *result.Decision) 
 	return Since{true, "Since then: " + strings.Join(sentences, " ")}
 }
 
-// findMoves returns the lifts that are others now, in words, and reports whether any is significant only then or only now.
+// findMoves returns the lifts that are others now, in words, and reports whether any is significant only then or only
+// now.
 func (s *Summary) findMoves(at *engine.AtLook) (moved []string, isOtherwise bool) {
 	b := &builder{Sources: Sources{AtLook: at}, report: at.Report}
 	for i := range at.Report.Variations {

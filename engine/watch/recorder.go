@@ -322,8 +322,8 @@ var readoutDecisions = []result.DecisionStatus{
 	result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference,
 }
 
-// makeReadout makes a readout of a decision, and returns its id. Without one, or if that fails, which is logged, it returns
-// an empty id: a message never waits for a readout.
+// makeReadout makes a readout of a decision, and returns its id. Without one, or if that fails, which is logged, it
+// returns an empty id: a message never waits for a readout.
 func (r *Recorder) makeReadout(
 	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, decision result.DecisionStatus,
 ) (id string) {

@@ -330,7 +330,8 @@ func (o *AccountResources) SharedView(s *schema.SubjectIDs) *AccountResources {
 	return view
 }
 
-// ReadoutLink returns the address of the page of a readout that a share link shows. base is the address of the dashboard.
+// ReadoutLink returns the address of the page of a readout that a share link shows. base is the address of the
+// dashboard.
 func ReadoutLink(base, id, secret string) string {
 	return base + "/readouts/" + id + "#" + url.Values{"share": {secret}}.Encode()
 }

@@ -1,5 +1,5 @@
-// Package documents stores files that never change, such as the readouts of campaigns. A document can be withdrawn, which
-// deletes its body for good.
+// Package documents stores files that never change, such as the readouts of campaigns. A document can be withdrawn,
+// which deletes its body for good.
 package documents
 
 import (
@@ -101,8 +101,9 @@ func (d *Documents) readDocuments(ctx context.Context, account, website int64, i
 		var size uint64
 		var summary string
 		s := &r.Subject
-		err := row.Scan(&r.AccountID, &s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID, &r.ID, (*string)(&r.Kind),
-			&look, &r.EndedAt, &r.MadeAt, &r.MadeBy, &r.MediaType, &summary, &r.Digest, &size, &r.WithdrawnAt, &r.WithdrawnBy)
+		err := row.Scan(&r.AccountID, &s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID, &r.ID,
+			(*string)(&r.Kind), &look, &r.EndedAt, &r.MadeAt, &r.MadeBy, &r.MediaType, &summary, &r.Digest, &size,
+			&r.WithdrawnAt, &r.WithdrawnBy)
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,9 @@ func (d *Documents) ReadBody(ctx context.Context, of *Document) ([]byte, error) 
 
 // AddDocument stores a document with its body, and returns it as it is stored: if there is a document with its id, that
 // one. isNew reports whether there was none. The error is ErrTooMany if its subject has too many documents.
-func (d *Documents) AddDocument(ctx context.Context, of Document, body []byte) (stored Document, isNew bool, err error) {
+func (d *Documents) AddDocument(
+	ctx context.Context, of Document, body []byte,
+) (stored Document, isNew bool, err error) {
 	d.adding.Lock()
 	defer d.adding.Unlock()
 	all, err := d.ReadDocuments(ctx, of.AccountID, of.Subject.WebsiteID)
@@ -210,8 +213,8 @@ func (d *Documents) insertRow(ctx context.Context, of *Document, body []byte) er
 	})
 }
 
-// WithdrawDocument withdraws a document of an account, of one of its websites if website is not 0, and deletes its body.
-// It reports whether there is such a document. If it is withdrawn already, that stays as it is.
+// WithdrawDocument withdraws a document of an account, of one of its websites if website is not 0, and deletes its
+// body. It reports whether there is such a document. If it is withdrawn already, that stays as it is.
 func (d *Documents) WithdrawDocument(ctx context.Context, account, website int64, id, by string) (bool, error) {
 	d.adding.Lock()
 	defer d.adding.Unlock()

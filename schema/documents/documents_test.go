@@ -158,7 +158,8 @@ func TestCopiedDocuments(t *testing.T) {
 	check.Equal(t, must.Get(ours.CopyFrom(t.Context(), from, []int64{1, 2}))(t), 2, "documents")
 	must.Get(theirs.WithdrawDocument(t.Context(), 1, 0, taken.ID, "Ada"))(t)
 	check.Equal(t, must.Get(ours.CopyFrom(t.Context(), from, []int64{1, 2}))(t), 0, "documents of the second time")
-	got, want := must.Get(ours.ReadDocuments(t.Context(), 1, 0))(t), must.Get(theirs.ReadDocuments(t.Context(), 1, 0))(t)
+	got := must.Get(ours.ReadDocuments(t.Context(), 1, 0))(t)
+	want := must.Get(theirs.ReadDocuments(t.Context(), 1, 0))(t)
 	check.That(t, reflect.DeepEqual(got, want), "%+v, want %+v", got, want)
 	check.Equal(t, string(must.Get(ours.ReadBody(t.Context(), &kept))(t)), "body")
 	var names uint64

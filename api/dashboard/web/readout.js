@@ -92,8 +92,10 @@ function show(readout, file) {
   const what = readout.look ? "look " + readout.look : "the full days until " + new Date(Date.parse(readout.endedAt) - 1).toISOString().slice(0, 10);
   const status = make("span", { role: "status" });
   const frame = make("iframe", { title: "Readout", sandbox: "allow-same-origin allow-modals", srcdoc: file });
-  const fit = () => { frame.style.height = (frame.contentDocument?.documentElement.scrollHeight ?? 1000) + "px"; };
-  frame.addEventListener("load", () => { fit(); new ResizeObserver(fit).observe(frame.parentElement ?? frame); });
+  // The frame is as high as its text, whose height does not depend on that of the frame.
+  const fit = () => { frame.style.height = Math.ceil(frame.contentDocument?.body.getBoundingClientRect().height ?? 0) + "px"; };
+  frame.addEventListener("load", fit);
+  addEventListener("resize", fit);
   const download = () => {
     const url = URL.createObjectURL(new Blob([file], { type: "text/html" }));
     make("a", { href: url, download: `readout-${id}.html` }).click();

@@ -202,8 +202,9 @@ func (s *Store) Readouts(release, publicURL string) *readout.Maker {
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	s.api = api.New(api.Parts{
 		Engine: s.Engine, Catalogue: s.Catalogue, Summaries: s.Summaries, Outbox: s.Outbox,
-		Notes: s.Notes, Documents: s.Documents, Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal,
-		Times: s.Times, Secrets: s.Secrets,
+		Notes: s.Notes, Documents: s.Documents, Journal: s.Journal,
+		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents),
+		Times:     s.Times, Secrets: s.Secrets,
 	}, o)
 	s.api.ExportFacts(s.Facts)
 	return s.api

@@ -163,7 +163,9 @@ func (s *API) createReadout(kind schema.SubjectKind) handler {
 		request := readout.Asked{Look: asked.Look, Text: asked.Text, By: authorOfNotes(&token)}
 		found := document.WithFaults(request.FindFaults())
 		if len(found) > 0 {
-			found = found.WithOthers(s.lookFaults(c, owned, subject, &request, missing))
+			if missing == nil {
+				found = found.WithOthers(s.lookFaults(c, owned, subject, &request))
+			}
 			return nil, bodyFaults("invalid_readout", found)
 		}
 		if missing != nil {
@@ -175,9 +177,9 @@ func (s *API) createReadout(kind schema.SubjectKind) handler {
 
 // lookFaults returns that a subject has no look with the number of a request that has other faults.
 func (s *API) lookFaults(
-	c *gin.Context, owned *catalogue.AccountResources, subject schema.Subject, asked *readout.Asked, missing error,
+	c *gin.Context, owned *catalogue.AccountResources, subject schema.Subject, asked *readout.Asked,
 ) faults.List {
-	if missing != nil || asked.Look == nil || *asked.Look < 1 {
+	if asked.Look == nil || *asked.Look < 1 {
 		return nil
 	}
 	var invalid *query.InvalidError // another error does not matter: the request is refused in any case

@@ -35,7 +35,7 @@ func (p *program) readoutCommand() *cobra.Command {
 		return noArgs(cmd, args)
 	}, nil)
 	flags := cmd.Flags()
-	bounds.Var(flags, &o.website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
+	bounds.Var(flags, &o.website, "website", 0, 0, bounds.MaxID, "id of the website; 0: any")
 	bounds.Var(flags, &o.look, "look", 0, 0, 10_000, "number of the look; 0: the one that decided, or else the last")
 	flags.StringVar(&o.text, "text", "", "comment; blank lines separate paragraphs")
 	flags.StringVar(&o.out, "out", "", "file to which the readout is also written")

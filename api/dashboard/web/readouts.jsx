@@ -32,7 +32,7 @@ function Making({ path, looks }) {
     }
   };
   return (
-    <form class="writing" onSubmit={make}>
+    <form class="making" onSubmit={make}>
       <label>Comment <textarea name="text" rows={2} maxLength={4000} placeholder="Optional. Blank lines separate paragraphs." /></label>
       <label>Look <select name="look"><option value="">the one that decided, or the last</option>{looks.map(({ number, end }) => <option key={number} value={number}>{number}, {lastDay(end)}</option>)}</select></label>
       <button type="submit" disabled={busy}>Make a readout</button>

@@ -25,11 +25,13 @@ import (
 	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/readout"
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
@@ -63,7 +65,8 @@ type API struct {
 	files    *results.Admission            // for files of visitors
 	bulks    *results.Admission            // for all results
 	tables   *results.Admission            // for tables
-	maxTable int                           // bytes of a table that is kept
+	readouts *readout.Maker
+	maxTable int // bytes of a table that is kept
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
 	pools    sync.Map // that are computed in the background
@@ -76,6 +79,7 @@ type Parts struct {
 	Summaries *watch.Summaries
 	Outbox    *outbox.Outbox
 	Notes     *notes.Notes
+	Documents *documents.Documents
 	Collector *ingest.Collector // stores events
 	Journal   *ingest.Journal   // of rejected lines
 	Times     ingest.Times      // allowed times of events
@@ -91,6 +95,7 @@ func New(parts Parts, o Options) *API {
 	s.results = results.New(s.Engine, s.Summaries, s.gate,
 		results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
 	s.mcp = mcp.New(s.tableReader(), s.results, s.Journal, o.Release)
+	s.readouts = &readout.Maker{Reader: s.tableReader(), Release: o.Release, PublicURL: o.PublicURL}
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
@@ -165,6 +170,7 @@ func (s *API) newRouter() http.Handler {
 
 // addRoutes adds every operation. Each GET route also answers HEAD.
 func (s *API) addRoutes(router *gin.Engine) {
+	s.addReadouts(router)
 	open := getRoutes(router)
 	open("/healthz", func(*gin.Context) (any, error) { return healthy, nil })
 	open("/readyz", s.checkReadiness)
@@ -327,6 +333,9 @@ var DefaultOptions = Options{
 	StoreWait:     2 * time.Second,
 }
 
+// readoutPath is the path of the page of a readout.
+const readoutPath = "/readouts/:id"
+
 // homePath is the path of the page of results.
 const homePath = "/"
 
@@ -343,11 +352,14 @@ func addPages(router *gin.Engine) {
 		}))
 	}
 	for _, f := range dashboard.Files(dashboard.Results) {
-		path := "/dashboard/" + f.Name
-		if f.Name == dashboard.Index {
+		path, page := "/dashboard/"+f.Name, dashboard.Results
+		switch f.Name {
+		case dashboard.Index:
 			path = homePath
+		case dashboard.Readout:
+			path, page = readoutPath, dashboard.Readout
 		}
-		add(path, dashboard.Results, f)
+		add(path, page, f)
 	}
 	for _, folder := range []string{dashboard.Opinion, dashboard.OpinionParts} {
 		for _, f := range dashboard.Files(folder) {
@@ -367,7 +379,7 @@ func serveDocument(d docs.Document) gin.HandlerFunc {
 		tag := entityTag(string(body))
 		c.Header("ETag", tag)
 		c.Header("Cache-Control", "no-cache")
-		if d.Path == homePath {
+		if d.Path == homePath || d.Path == readoutPath {
 			c.Header("X-Robots-Tag", "noindex") // share links must not be found by search engines
 		}
 		if d.Policy != "" {

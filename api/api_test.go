@@ -17,6 +17,7 @@ import (
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
@@ -94,6 +95,7 @@ func openServerOn(
 	}
 	s.api = api.New(api.Parts{
 		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox, Notes: notes.New(conn),
+		Documents: documents.New(conn),
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 		Secrets: secrets.NewFolder(os.TempDir()),
 	}, options)

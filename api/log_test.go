@@ -89,6 +89,7 @@ func newLoggedShops(t *testing.T) *server {
 		`"text":"The shop was down"}`)
 	s.note(`{"widgetId":7,"experimentId":2,"kind":"annotation","startsAt":"2026-11-18T00:00:00Z",` +
 		`"endsAt":"2026-11-19T00:00:00Z","text":"On television"}`)
+	s.Post("/v1/campaigns/41/readouts", "").Send().RequireStatus(http.StatusCreated)
 	taken := s.note(`{"widgetId":7,"kind":"note","text":"A mistake"}`)
 	s.Request(http.MethodDelete, notesPath+"/"+taken.ID, "").Send().RequireStatus(http.StatusNoContent)
 	return s
@@ -109,7 +110,7 @@ func (s *server) archiveCampaign(id int64) {
 // naiveLog folds the log of account 1 from the tables, one at a time. Its campaigns have only one question each.
 func (s *server) naiveLog() (all []loggedEntry) {
 	s.t.Helper()
-	return slices.Concat(s.naiveChanges(), s.naiveMessages(), s.naiveLooks(), s.naiveNotes())
+	return slices.Concat(s.naiveChanges(), s.naiveMessages(), s.naiveLooks(), s.naiveNotes(), s.naiveReadouts())
 }
 
 // naiveState is what the log knows of a state.
@@ -276,6 +277,19 @@ func (s *server) naiveNotes() (all []loggedEntry) {
 		case "widget":
 			e.WidgetID = id
 		}
+		all = append(all, e)
+	}
+	must.OK(s.t, rows.Err())
+	return all
+}
+
+func (s *server) naiveReadouts() (all []loggedEntry) {
+	rows := must.Get(s.conn.Query(s.t.Context(), `SELECT document_id, made_at, made_by, website_id, subject_id,
+		concat('A readout of look ', toString(look), ' was made.') FROM documents WHERE account_id = 1`))(s.t)
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		e := loggedEntry{Entry: "readout"}
+		must.OK(s.t, rows.Scan(&e.ID, &e.At, &e.By, &e.WebsiteID, &e.CampaignID, &e.Text))
 		all = append(all, e)
 	}
 	must.OK(s.t, rows.Err())

@@ -52,7 +52,8 @@ func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
 	// its body has no events
 	others := []string{"/shares", "/declarations", "/v1/query", "/v1/notes"}
-	for path.item.Get == nil && (path.item.Post == nil || slices.Contains(others, path.template)) {
+	for path.item.Get == nil && (path.item.Post == nil || slices.Contains(others, path.template)) ||
+		strings.HasPrefix(path.template, "/v1/readouts/") { // there is no readout
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet
@@ -96,7 +97,7 @@ func (a *asker) request() ask {
 			return !slices.Contains(queries.TableParameters(name), parameter)
 		})
 	}
-	if strings.HasSuffix(path.template, "/results") {
+	if strings.HasSuffix(path.template, "/results") || strings.HasSuffix(path.template, "/visitors.parquet") {
 		query = oneMetric(query)
 	}
 	if asksFor("since") { // what no longer matches would be missed

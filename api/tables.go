@@ -54,6 +54,7 @@ func (s *API) listTables(*gin.Context) (any, error) {
 func (s *API) tableReader() tables.Reader {
 	return tables.Reader{
 		Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox, Notes: s.Notes,
+		Documents: s.Documents,
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
 
 	"github.com/gin-gonic/gin"
@@ -23,6 +25,7 @@ type token struct {
 	Scopes    []catalogue.Scope `json:"scopes"`
 	WebsiteID int64             `json:"websiteId,omitempty"`
 	*schema.SubjectIDs
+	ReadoutID string     `json:"readoutId,omitempty"` // of a link that shows a readout
 	Sender    *sentBy    `json:"sender,omitempty"`
 	CreatedAt time.Time  `json:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
@@ -39,6 +42,7 @@ type sentBy struct {
 func newToken(t *catalogue.Token) token {
 	shown := token{
 		ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, SubjectIDs: t.Shared,
+		ReadoutID: t.ReadoutID,
 		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
 	}
 	if t.Sender != nil {
@@ -97,6 +101,7 @@ func (s *API) createShare(c *gin.Context) (any, error) {
 		CampaignID   *int64  `yaml:"campaignId"`
 		WidgetID     *int64  `yaml:"widgetId"`
 		ExperimentID *int64  `yaml:"experimentId"`
+		ReadoutID    string  `yaml:"readoutId"`
 		Name         string  `yaml:"name"`
 		Expires      *string `yaml:"expires"`
 	}
@@ -110,14 +115,43 @@ func (s *API) createShare(c *gin.Context) (any, error) {
 		ExperimentID: fields.optionalID("experimentId", asked.ExperimentID),
 	}
 	lifetime := fields.parseLifetime(asked.Expires, catalogue.DefaultShareLifetime)
+	owned, _ := s.accountResources(c)
+	if asked.ReadoutID != "" {
+		if err := s.checkSharedReadout(c, &fields, owned.ID, asked.ReadoutID); err != nil {
+			return nil, err
+		}
+	}
 	if err := fields.List.Err(); err != nil {
 		return nil, err
 	}
-	owned, _ := s.accountResources(c)
 	made := catalogue.NewShare(owned.ID, asked.Name, subject, lifetime)
+	made.ReadoutID = asked.ReadoutID
 	return s.storeToken(c, made, func(shown *token, secret string) {
 		shown.URL = owned.ShareLink(s.options.PublicURL, made.Shared, secret)
+		if made.ReadoutID != "" {
+			shown.URL = catalogue.ReadoutLink(s.options.PublicURL, made.ReadoutID, secret)
+		}
 	})
+}
+
+// checkSharedReadout adds a fault if the account has no such readout, or if it was withdrawn.
+func (s *API) checkSharedReadout(c *gin.Context, fields *bodyFields, account int64, id string) error {
+	const name = "readoutId"
+	if !documents.IsID(id) {
+		fields.Add(name, id, "must be the id of a readout, which has 32 hexadecimal digits")
+		return nil
+	}
+	ctx := c.Request.Context()
+	found, err := s.Documents.FindDocument(ctx, account, 0, id)
+	switch {
+	case err != nil:
+		return source.StoreFailure(ctx, err)
+	case found == nil:
+		fields.Add(name, id, fmt.Sprintf("account %d has no such readout", account))
+	case found.WithdrawnAt != nil:
+		fields.Add(name, id, "was withdrawn")
+	}
+	return nil
 }
 
 // storeToken creates a token and returns it, with its secret as show sets it.

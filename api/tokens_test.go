@@ -84,7 +84,12 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 				continue
 			}
 			targets := []string{}
-			for _, id := range []string{"12", "13", "20", "99", "7", "8"} {
+			ids := []string{"12", "13", "20", "99", "7", "8"}
+			isReadout := strings.HasPrefix(path.template, "/v1/readouts/")
+			if isReadout {
+				ids = []string{strings.Repeat("0", 32)}
+			}
+			for _, id := range ids {
 				for _, experiment := range []string{"2", "3"} {
 					targets = append(targets,
 						strings.NewReplacer("{id}", id, "{experimentId}", experiment, "{name}",
@@ -93,8 +98,8 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 			}
 			slices.Sort(targets)
 			targets = slices.Compact(targets)
-			shares := method == http.MethodGet && regexp.MustCompile(`^/v1/(campaigns|widgets)/\{id\}($|/results|/dim|/experiments)`).MatchString(path.template) &&
-				!strings.HasSuffix(path.template, "/visitors.parquet")
+			shares := method == http.MethodGet && regexp.MustCompile(`^/v1/((campaigns|widgets)/\{id\}($|/results|/dim|/experiments)|readouts/)`).MatchString(path.template) &&
+				!strings.HasSuffix(path.template, "/visitors.parquet") && !strings.HasSuffix(path.template, "/readouts")
 			for _, target := range targets {
 				request := s.Request(method, target, "").Token(token).Undocumented() // too many to validate each
 				response := request.Send()

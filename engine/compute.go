@@ -48,12 +48,20 @@ func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Vers
 	if err != nil {
 		return nil, err
 	}
+	return e.newReport(ctx, p, version, found)
+}
+
+// newReport computes a report from its data.
+func (e *Engine) newReport(
+	ctx context.Context, p *plan.Plan, version Version, found reportData,
+) (*result.Report, error) {
 	report := result.New(p, found.rows, found.looks)
 	if check := report.Checks.SampleRatio; check != nil && check.Mismatch {
-		report.Checks.SplitCause, err = e.readSplitCause(ctx, p, version)
+		cause, err := e.readSplitCause(ctx, p, version)
 		if err != nil {
 			return nil, err
 		}
+		report.Checks.SplitCause = cause
 	}
 	if err := e.addEvidence(ctx, p, found.rows, report); err != nil {
 		return nil, err

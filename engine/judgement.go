@@ -336,8 +336,13 @@ func (j *Judgement) IsDue() bool {
 // AnalyzeLooks reads the daily sums for the declared question, the guardrails and the secondary goals, and analyzes the
 // looks. It reads sums only once, so another call after looks were recorded reads none.
 func (e *Engine) AnalyzeLooks(ctx context.Context, j *Judgement) (err error) {
+	return e.analyzeLooks(ctx, e.analyzer, j)
+}
+
+// analyzeLooks is AnalyzeLooks with an analyzer.
+func (e *Engine) analyzeLooks(ctx context.Context, analyzer *looks.Analyzer, j *Judgement) (err error) {
 	declared := j.Plan.DeclaredPlan()
-	j.Looks, err = e.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
+	j.Looks, err = analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
 		func(
 			since time.Time, measures []plan.Measure, timing plan.Timing,
 		) (map[plan.Measure][]moments.Step, error) {

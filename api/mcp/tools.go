@@ -399,7 +399,7 @@ type logArguments struct {
 	WidgetID     int64   `json:"widgetId,omitempty" jsonschema:"id of a widget"`
 	ExperimentID int64   `json:"experimentId,omitempty" jsonschema:"id of an experiment of the widget"`
 	WebsiteID    int64   `json:"websiteId,omitempty" jsonschema:"id of a website; default: all websites"`
-	Entry        string  `json:"entry,omitempty" jsonschema:"kind of the entries: decision, check, look, outcome, started, stopped, shares, plan, archived, note or annotation; default: all"`
+	Entry        string  `json:"entry,omitempty" jsonschema:"kind of the entries: decision, check, look, outcome, started, stopped, shares, plan, archived, readout, note or annotation; default: all"`
 	Since        string  `json:"since,omitempty" jsonschema:"only entries that were written since this time, such as 2026-11-01T00:00:00Z"`
 	After        string  `json:"after,omitempty" jsonschema:"next of the answer before, for the entries that follow"`
 	Limit        int     `json:"limit,omitempty" jsonschema:"maximum number of entries, the latest first: 1 to 200; default 20"`

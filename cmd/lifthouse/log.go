@@ -76,7 +76,7 @@ func (p *program) printLog(ctx context.Context, s ownedStore, args []string, o *
 		asked.SubjectIDs = of.IDs()
 		asked.WebsiteID = of.WebsiteID
 	}
-	entries, err := tableReader(s.Store).ReadLog(ctx, s.owned, &asked)
+	entries, err := s.Tables().ReadLog(ctx, s.owned, &asked)
 	if err != nil {
 		return err
 	}

@@ -142,6 +142,7 @@ var (
 	seeHelp   = regexp.MustCompile(`Run 'lifthouse[^']* --help' for the commands and their flags.\n`)
 	secret    = regexp.MustCompile(`lh_[\w-]{43}`)
 	noteID    = regexp.MustCompile(`note_[0-9a-f]{32}`)
+	readoutID = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 	hash      = regexp.MustCompile(`[0-9a-f]{64}`)
 	password  = regexp.MustCompile(`: [A-Z0-9]{26}\n`)
 	setting   = regexp.MustCompile(` +(\S+) +(\((?:flag|environment|file|default)\)\n)`)
@@ -155,7 +156,7 @@ var (
 func (s *script) mask(text string) string {
 	text = strings.NewReplacer(s.dir, "$DIR", " "+os.TempDir()+" ", " $TMP ").Replace(text)
 	text = password.ReplaceAllString(hash.ReplaceAllString(text, "HASH"), ": PASSWORD\n")
-	text = noteID.ReplaceAllString(text, "note_ID")
+	text = readoutID.ReplaceAllString(noteID.ReplaceAllString(text, "note_ID"), "READOUT")
 	text = setting.ReplaceAllString(text, " $1 $2") // the columns are as wide as the name of the folder
 	text = speed.ReplaceAllString(secret.ReplaceAllString(text, "lh_TOKEN"), "")
 	text = late.ReplaceAllString(text, "(days) late") // events with times of the script, such as of May 2026

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
@@ -34,13 +33,6 @@ type writtenTables struct {
 	Release  string           `json:"release"`
 	AsOf     time.Time        `json:"asOf"`
 	Rows     map[string]int64 `json:"rows"` // by file
-}
-
-// tableReader returns the reader of the tables of a store.
-func tableReader(s *app.Store) tables.Reader {
-	return tables.Reader{
-		Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox, Notes: s.Notes,
-	}
 }
 
 func (p *program) tablesCommand() *cobra.Command {
@@ -135,7 +127,7 @@ func (p *program) writeTables(ctx context.Context, s ownedStore, o *tablesOption
 		bar.Show(int64(i), int64(len(tables.All)))
 		name := table.Name + "." + o.format
 		err := replaceFile(filepath.Join(dir, name), func(file io.Writer) error {
-			found, err := tableReader(s.Store).OpenTable(ctx, table, s.owned, asked)
+			found, err := s.Tables().OpenTable(ctx, table, s.owned, asked)
 			if err != nil {
 				return err
 			}

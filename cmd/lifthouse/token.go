@@ -73,6 +73,8 @@ func (p *program) tokenListCommand() *cobra.Command {
 			}
 			website, expires := "all", "never"
 			switch {
+			case token.ReadoutID != "":
+				website = "readout " + token.ReadoutID
 			case token.Shared != nil:
 				website = token.Shared.Arguments()
 			case token.WebsiteID != 0:
@@ -165,18 +167,22 @@ func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
 func (p *program) shareCommand() *cobra.Command {
 	var name string
 	var expires time.Duration
-	cmd := newCommand("share", subjectArgs, nil)
+	cmd := newCommand("share", func(cmd *cobra.Command, args []string) error {
+		if len(args) == 2 && args[0] == "readout" {
+			return nil
+		}
+		return subjectArgs(cmd, args)
+	}, nil)
 	flags := cmd.Flags()
 	bounds.Var(flags, &expires, "expires", catalogue.DefaultShareLifetime, time.Second, catalogue.MaxShareLifetime,
 		"lifetime, such as 30d or 12h")
 	flags.StringVar(&name, "name", "", "name that describes its use")
 	p.publicURLFlag(flags)
 	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
-		subject, err := parseSubject("share", args, s.owned.FindID)
+		share, err := newShare(ctx, s, args, name, expires)
 		if err != nil {
 			return err
 		}
-		share := catalogue.NewShare(s.owned.ID, name, subject.IDs(), expires)
 		secret, made, err := s.Catalogue.CreateToken(ctx, share)
 		if err != nil {
 			return fmt.Errorf("share: %w", err)
@@ -185,11 +191,35 @@ func (p *program) shareCommand() *cobra.Command {
 			p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
 				"with --%s", publicURLFlag)
 		}
-		p.printLine("%s", s.owned.ShareLink(p.publicURL(), made.Shared, secret))
+		link := s.owned.ShareLink(p.publicURL(), made.Shared, secret)
+		if made.ReadoutID != "" {
+			link = catalogue.ReadoutLink(p.publicURL(), made.ReadoutID, secret)
+		}
+		p.printLine("%s", link)
 		p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
 			made.ExpiresAt.Format(time.RFC3339), made.ID)
 		return nil
 	})
+}
+
+// newShare returns the token of a link to what arguments name: a readout, a campaign, a widget or an experiment.
+func newShare(
+	ctx context.Context, s ownedStore, args []string, name string, expires time.Duration,
+) (catalogue.Token, error) {
+	if args[0] != "readout" {
+		subject, err := parseSubject("share", args, s.owned.FindID)
+		return catalogue.NewShare(s.owned.ID, name, subject.IDs(), expires), err
+	}
+	found, err := s.Documents.FindDocument(ctx, s.owned.ID, 0, args[1])
+	switch {
+	case err != nil:
+		return catalogue.Token{}, err
+	case found == nil:
+		err = fmt.Errorf("share: %w", noReadout(args[1]))
+	case found.WithdrawnAt != nil:
+		err = fmt.Errorf("share: the readout %s was withdrawn", args[1])
+	}
+	return catalogue.NewReadoutShare(s.owned.ID, name, args[1], expires), err
 }
 
 // publicURLFlag adds the base of the links that a command makes.

@@ -123,7 +123,7 @@ func (h *hooked) write(event, name string) string {
 	h.t.Helper()
 	m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, event+name)), 1, event,
 		schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", time.Now(),
-		outbox.Data{Name: name, Text: "Ship <it> & go."})
+		outbox.Data{Name: name, Text: "Ship <it> & go.", ReadoutID: map[string]string{catalogue.EventDecisionChanged: "7f3a"}[event]})
 	must.Get(h.store.Outbox.WriteMessages(h.t.Context(), []outbox.Message{m}))(h.t)
 	return m.ID
 }
@@ -153,10 +153,11 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	must.That(t, strings.Contains(got[0].body, "First"), "%+v", got)
 	must.Equal(t, got[1].id, second, "%+v", got)
 	if err := json.Unmarshal([]byte(got[1].body), &body); err != nil || body.Type != "decision.changed" ||
-		body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" {
+		body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" ||
+		body.Data.ReadoutURL != "https://lifthouse.example.com/readouts/7f3a" {
 		t.Errorf("%s: %+v, %v", got[1].body, body, err)
 	}
-	want := `{"text":"*Decision: \u003chttps://lifthouse.example.com/?campaign=12|Second | *bold*\u003e*\nShip \u0026lt;it\u0026gt; \u0026amp; go."}`
+	want := `{"text":"*Decision: \u003chttps://lifthouse.example.com/?campaign=12|Second | *bold*\u003e*\nShip \u0026lt;it\u0026gt; \u0026amp; go.\n\u003chttps://lifthouse.example.com/readouts/7f3a|Readout\u003e"}`
 	if got := slack.take(); len(got) != 1 || got[0].body != want || got[0].id != "" {
 		t.Errorf("Slack got %+v, want %s", got, want)
 	}

@@ -86,7 +86,7 @@ func (p *program) worthCommand() *cobra.Command {
 // writeWorthTable prints the table worth of a website as CSV, of one goal and one metric if they are asked for.
 func (p *program) writeWorthTable(ctx context.Context, s ownedStore, asked query.Programme) error {
 	of := query.Table{WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: asked.Metric}
-	table, err := tableReader(s.Store).OpenTable(ctx, tables.FindTable("worth"), s.owned, of)
+	table, err := s.Tables().OpenTable(ctx, tables.FindTable("worth"), s.owned, of)
 	if err != nil {
 		return err
 	}

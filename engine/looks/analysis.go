@@ -279,6 +279,15 @@ func (a *Analysis) ComputedRecords() (records []Record) {
 	return records
 }
 
+// RecordsToCome is like ComputedRecords, with the first full day. A schedule takes the looks of these records as ended.
+func (a *Analysis) RecordsToCome() []Record {
+	records := a.ComputedRecords()
+	for i := range records {
+		records[i].FirstDay = a.days[0].From
+	}
+	return records
+}
+
 // UnrecordedLooks returns the looks, the harm, the end and the readings that are not recorded and ended after the first
 // view was accepted. Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {

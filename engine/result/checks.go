@@ -40,10 +40,10 @@ const (
 	warningUnknownVariations       WarningCode = "UNKNOWN_VARIATIONS"
 	warningFewValues               WarningCode = "FEW_VALUES"
 	warningNegativeValues          WarningCode = "NEGATIVE_VALUES"
-	warningPlanChanged             WarningCode = "PLAN_CHANGED"
+	WarningPlanChanged             WarningCode = "PLAN_CHANGED"
 	warningSharesChanged           WarningCode = "SHARES_CHANGED"
 	warningEarlyViews              WarningCode = "EARLY_VIEWS"
-	warningDeclaredLate            WarningCode = "DECLARED_LATE"
+	WarningDeclaredLate            WarningCode = "DECLARED_LATE"
 	warningWindowOpen              WarningCode = "WINDOW_OPEN"
 	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
 	warningUnseen                  WarningCode = "PURCHASES_WITHOUT_VIEW"
@@ -99,7 +99,7 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 
 	// Changes of the plan.
 	if changed := p.Declared.Superseded; len(changed) > 0 {
-		checks.addWarning(warningPlanChanged,
+		checks.addWarning(WarningPlanChanged,
 			"the catalogue declares another %s since the first view; results use what was declared before it",
 			strings.Join(changed, ", "))
 	}
@@ -470,7 +470,7 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 			first.Time.Format(time.DateOnly), first.Start().Format(time.DateOnly))
 	}
 	if arrived := a.FirstView.Accepted; p.DeclaredAt.After(arrived) && !arrived.IsZero() {
-		j.Checks.addWarning(warningDeclaredLate,
+		j.Checks.addWarning(WarningDeclaredLate,
 			"declared at %s, after the first view arrived at %s: the plan is honest only if nobody saw outcomes before",
 			query.FormatInstant(p.DeclaredAt), query.FormatInstant(arrived))
 	}

@@ -356,7 +356,7 @@ func (s *ListedStatus) NeedsAttention() bool {
 	if s.Decision != nil && s.Decision.Status == DecisionInvalid {
 		return true
 	}
-	harmless := []WarningCode{warningSilent, warningDeclaredLate, warningNoEvents}
+	harmless := []WarningCode{warningSilent, WarningDeclaredLate, warningNoEvents}
 	return slices.ContainsFunc(s.Health, func(code WarningCode) bool { return !slices.Contains(harmless, code) })
 }
 

@@ -24,27 +24,27 @@ import (
 )
 
 // The kinds of entries of the log. All but notes are derived from what is written down elsewhere: messages, the ledger,
-// and the audit log of the catalogue.
+// documents, and the audit log of the catalogue.
 const (
-	entryDecision   = "decision" // message
+	EntryDecision   = "decision" // message
 	entryCheck      = "check"    // message
 	entryFollowUp   = "followUp" // message
 	entryLook       = "look"     // ledger
-	entryOutcome    = "outcome"  // audit, like the next ones
+	EntryOutcome    = "outcome"  // audit, like the next ones
 	entryStarted    = "started"
 	entryStopped    = "stopped"
 	entryShares     = "shares"
 	entryPlan       = "plan"
 	entryArchived   = "archived"
+	EntryReadout    = "readout" // documents
 	entryNote       = string(notes.Plain)
 	entryAnnotation = string(notes.Annotation)
 )
 
 // EntryKinds are all kinds of entries, in the order of the documentation.
 var EntryKinds = []string{
-	entryDecision, entryCheck, entryFollowUp, entryLook, entryOutcome, entryStarted, entryStopped, entryShares,
-	entryPlan,
-	entryArchived, entryNote, entryAnnotation,
+	EntryDecision, entryCheck, entryFollowUp, entryLook, EntryOutcome, entryStarted, entryStopped, entryShares,
+	entryPlan, entryArchived, EntryReadout, entryNote, entryAnnotation,
 }
 
 // Entry is an entry of the log about a campaign, a widget or an experiment, or about a whole website: then it has no
@@ -63,6 +63,7 @@ type Entry struct {
 	StartsAt    *time.Time `json:"startsAt,omitempty"`
 	EndsAt      *time.Time `json:"endsAt,omitempty"`
 	Link        string     `json:"link,omitempty"`
+	ReadoutID   string     `json:"readoutId,omitempty"`
 	WithdrawnAt *time.Time `json:"withdrawnAt,omitempty"`
 	WithdrawnBy string     `json:"withdrawnBy,omitempty"`
 
@@ -126,7 +127,7 @@ func newDecisionRow(e *Entry, key subjectKey) *decisionRow {
 	return &decisionRow{
 		subjectKey: key, EntryID: e.ID, At: e.At, By: optionalOf(e.By), Entry: e.Kind, Status: optionalOf(e.Status),
 		VariationID: e.VariationID, Text: e.Text, StartsAt: e.StartsAt, EndsAt: e.EndsAt, Link: optionalOf(e.Link),
-		WithdrawnAt: e.WithdrawnAt,
+		ReadoutID: optionalOf(e.ReadoutID), WithdrawnAt: e.WithdrawnAt,
 	}
 }
 
@@ -152,7 +153,11 @@ func (r *reading) readEntries(ctx context.Context) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := slices.Concat(audited, notified, recorded, noted)
+	made, err := r.readReadouts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries := slices.Concat(audited, notified, recorded, noted, made)
 	entries = slices.DeleteFunc(entries, func(e Entry) bool {
 		_, isOwned := r.owned.Websites[e.Subject.WebsiteID]
 		isOut := !isOwned || !r.isInScope(e.Subject)
@@ -176,6 +181,27 @@ func (r *reading) readNotes(ctx context.Context) (entries []Entry, err error) {
 	}
 	for i := range written {
 		entries = append(entries, NewNoteEntry(&written[i], r.owned))
+	}
+	return entries, nil
+}
+
+// readReadouts returns the entries of readouts.
+func (r *reading) readReadouts(ctx context.Context) (entries []Entry, err error) {
+	made, err := r.Documents.ReadDocuments(ctx, r.owned.ID, r.WebsiteID)
+	if err != nil {
+		return nil, source.StoreFailure(ctx, err)
+	}
+	for i := range made {
+		of := &made[i]
+		about := fmt.Sprint("look ", of.Look)
+		if of.Look == 0 {
+			about = fmt.Sprintf("the full days until %s", dayOf(of.EndedAt.Add(-time.Millisecond)))
+		}
+		entries = append(entries, Entry{
+			Subject: of.Subject, ID: of.ID, At: of.MadeAt, By: of.MadeBy, Kind: EntryReadout,
+			Text: "A readout of " + about + " was made.", ReadoutID: of.ID, WithdrawnAt: of.WithdrawnAt,
+			WithdrawnBy: of.WithdrawnBy,
+		})
 	}
 	return entries, nil
 }
@@ -208,7 +234,7 @@ func (r *reading) readMessages(ctx context.Context) (entries []Entry, err error)
 	for i := range sent {
 		m := &sent[i].Message
 		kind := map[string]string{
-			catalogue.EventDecisionChanged: entryDecision, catalogue.EventCheckFailed: entryCheck,
+			catalogue.EventDecisionChanged: EntryDecision, catalogue.EventCheckFailed: entryCheck,
 			catalogue.EventCheckCleared: entryCheck, catalogue.EventFollowUp: entryFollowUp,
 		}[m.Event]
 		if kind == "" { // starts and stops are in the audit log
@@ -436,11 +462,11 @@ func (a *audited) addState(change *catalogue.AuditEntry) (entries []Entry, err e
 		outcome, has := now.Outcomes[id]
 		switch earlier, had := before.Outcomes[id]; {
 		case has && !reflect.DeepEqual(outcome, earlier):
-			e := add(entryOutcome, cmp.Or(outcome.Note, "The outcome is "+outcome.Outcome+"."))
+			e := add(EntryOutcome, cmp.Or(outcome.Note, "The outcome is "+outcome.Outcome+"."))
 			e.Status = outcome.Outcome
 			e.VariationID = optionalOf(outcome.VariationID)
 		case had && !has:
-			add(entryOutcome, "The outcome was withdrawn.")
+			add(EntryOutcome, "The outcome was withdrawn.")
 		}
 	}
 	return entries, nil

@@ -134,7 +134,7 @@ type decisionRow struct {
 	EntryID     string     `parquet:"entryId" means:"id of the entry; it never changes"`
 	At          time.Time  `parquet:"at,timestamp(millisecond)" means:"when it was written down"`
 	By          *string    `parquet:"by,dict" null:"the server" means:"token or command, and its user"`
-	Entry       string     `parquet:"entry,dict" means:"decision, check, look, outcome, started, stopped, shares, plan, archived, note or annotation"`
+	Entry       string     `parquet:"entry,dict" means:"decision, check, look, outcome, started, stopped, shares, plan, archived, readout, note or annotation"`
 	Status      *string    `parquet:"status,dict" null:"none" means:"the decision, the check, the outcome, or significant or notSignificant of a look"`
 	VariationID *int64     `parquet:"variationId" null:"about none or several" means:"variation"`
 	Text        string     `parquet:"text" means:"one sentence"`
@@ -142,7 +142,7 @@ type decisionRow struct {
 	EndsAt      *time.Time `parquet:"endsAt,timestamp(millisecond)" null:"no span" means:"end of what the entry is about"`
 	Link        *string    `parquet:"link" null:"none" means:"link"`
 	ReadoutID   *string    `parquet:"readoutId" null:"none" means:"readout"`
-	WithdrawnAt *time.Time `parquet:"withdrawnAt,timestamp(millisecond)" null:"it stands" means:"when the note was withdrawn"`
+	WithdrawnAt *time.Time `parquet:"withdrawnAt,timestamp(millisecond)" null:"it stands" means:"when the note or the readout was withdrawn"`
 }
 
 // worthRow is a treatment with what it is worth.

@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
 )
@@ -84,6 +85,7 @@ type Reader struct {
 	Catalogue *catalogue.Catalogue
 	Outbox    *outbox.Outbox
 	Notes     *notes.Notes
+	Documents *documents.Documents
 }
 
 // reading is one reading of a table: a request, and the versions of the data of its subjects.

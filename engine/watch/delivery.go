@@ -316,6 +316,9 @@ func (s *Sender) sendMessage(
 func (s *Sender) encodeBody(format string, m *outbox.Message) ([]byte, error) {
 	data := m.Data
 	data.URL = s.PublicURL + catalogue.PagePath(&data.SubjectIDs)
+	if data.ReadoutID != "" {
+		data.ReadoutURL = s.PublicURL + "/readouts/" + data.ReadoutID
+	}
 	if format != catalogue.FormatSlack {
 		return json.Marshal(struct {
 			Type      string       `json:"type"`
@@ -332,6 +335,9 @@ func (s *Sender) encodeBody(format string, m *outbox.Message) ([]byte, error) {
 	var worth result.WorthItem
 	if err := json.Unmarshal(data.Worth, &worth); err == nil {
 		lines = append(lines, escape(worth.InWords()))
+	}
+	if data.ReadoutURL != "" {
+		lines = append(lines, fmt.Sprintf("<%s|Readout>", escape(data.ReadoutURL)))
 	}
 	return json.Marshal(map[string]string{"text": strings.Join(lines, "\n")})
 }

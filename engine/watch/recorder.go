@@ -32,6 +32,9 @@ type Recorder struct {
 	outbox    *outbox.Outbox
 	summaries *Summaries
 
+	// MakeReadout makes a readout of the decision about a subject, and returns its id; nil: none is made.
+	MakeReadout func(context.Context, *catalogue.AccountResources, schema.Subject) (id string, err error)
+
 	passes int // since this process started
 }
 
@@ -268,6 +271,7 @@ func (r *Recorder) reportDecision(
 		if known >= 0 {
 			decision = &stored[known] // with the time when it was recorded
 		} else {
+			decision.Data.ReadoutID = r.makeReadout(ctx, owned, subject, d.report.Decision.Status)
 			messages = append(messages, *decision)
 		}
 	}
@@ -311,6 +315,28 @@ func (r *Recorder) reportFollowUp(
 			outbox.MessageID(id), owned.ID, catalogue.EventFollowUp, subject, shown.Window, now, data))
 	}
 	return r.writeMessages(ctx, SummaryKey{owned.ID, subject}, messages)
+}
+
+// readoutDecisions are the decisions of which a readout is made.
+var readoutDecisions = []result.DecisionStatus{
+	result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference,
+}
+
+// makeReadout makes a readout of a decision, and returns its id. Without one, or if that fails, which is logged, it
+// returns an empty id: a message never waits for a readout.
+func (r *Recorder) makeReadout(
+	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, decision result.DecisionStatus,
+) (id string) {
+	if r.MakeReadout == nil || !slices.Contains(readoutDecisions, decision) {
+		return ""
+	}
+	id, err := r.MakeReadout(ctx, owned, subject)
+	if err != nil {
+		slog.WarnContext(ctx, "make readout failed", "subject", subject, "err", err)
+		return ""
+	}
+	slog.InfoContext(ctx, "readout made", "subject", subject, "readout", id)
+	return id
 }
 
 // writeMessages writes messages about a subject. It renews the summary of the subject first, so a list never

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/watch"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
@@ -49,7 +50,8 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 	options.StoreQueue = 1 << 20
 	options.StoreWait = time.Hour // no request fails on slow machines
 	handler := api.New(api.Parts{
-		Engine: e, Catalogue: c, Summaries: watch.NewSummaries(e, c), Outbox: outbox.New(conn), Notes: notes.New(conn), Times: ingest.DefaultTimes,
+		Engine: e, Catalogue: c, Summaries: watch.NewSummaries(e, c), Outbox: outbox.New(conn), Notes: notes.New(conn),
+		Documents: documents.New(conn), Times: ingest.DefaultTimes,
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 	}, options)
 	served := httptest.NewServer(handler)

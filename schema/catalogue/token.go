@@ -68,7 +68,9 @@ type Token struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
 	Shared *schema.SubjectIDs `json:"shared,omitempty"` // of a share link; nil: another token
-	Sender *Sender            `json:"sender,omitempty"` // of the key of a source; nil: another token
+	// ReadoutID is that of the readout that a share link shows, which has no subject. Empty: it shows a subject.
+	ReadoutID string  `json:"readoutId,omitempty"`
+	Sender    *Sender `json:"sender,omitempty"` // of the key of a source; nil: another token
 }
 
 // Sender says how requests to the address of a source are read. Its key is a token, and its name that of the token.
@@ -213,6 +215,13 @@ func (c *checker) checkSender(t *Token) {
 
 // checkShared checks the token of a share link, which shows one subject and expires.
 func (c *checker) checkShared(t *Token, owned *AccountResources) {
+	c.AddIf(t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)),
+		"expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
+	if t.ReadoutID != "" {
+		c.AddIf(*t.Shared != (schema.SubjectIDs{}), "readoutId", t.ReadoutID,
+			"must be alone: a link shows a readout, or a campaign, a widget or an experiment")
+		return
+	}
 	kind, _, _ := strings.Cut(t.Shared.Arguments(), " ")
 	view := owned.SharedView(t.Shared)
 	isMixed := t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0
@@ -221,8 +230,6 @@ func (c *checker) checkShared(t *Token, owned *AccountResources) {
 			fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
 				t.AccountID))
 	}
-	c.AddIf(t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)),
-		"expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
 }
 
 // checkScopes checks the scopes of a token, and whether they fit its website.
@@ -332,6 +339,19 @@ func SignInLink(base string, website int64, secret string) string {
 		path = fmt.Sprint("/?websiteId=", website)
 	}
 	return base + path + "#" + url.Values{"token": {secret}}.Encode()
+}
+
+// ReadoutLink returns the address of the page of a readout that a share link shows. base is the address of the
+// dashboard.
+func ReadoutLink(base, id, secret string) string {
+	return base + "/readouts/" + id + "#" + url.Values{"share": {secret}}.Encode()
+}
+
+// NewReadoutShare is like NewShare, for a link that shows a readout only.
+func NewReadoutShare(account int64, name, readout string, lifetime time.Duration) Token {
+	t := NewShare(account, name, schema.SubjectIDs{}, lifetime)
+	t.ReadoutID = readout
+	return t
 }
 
 // ShareLink returns the address of the page that a share link shows. base is the address of the dashboard. The token is

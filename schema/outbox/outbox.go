@@ -287,10 +287,14 @@ type Data struct {
 
 	FollowUp json.RawMessage `json:"followUp,omitempty"` // as in reports
 
+	ReadoutID string `json:"readoutId,omitempty"` // of the readout that was made of the decision
+
 	Check string `json:"check,omitempty"` // sampleRatio, multipleExposures, interactions, returns or silence
 	By    string `json:"by,omitempty"`    // who started or stopped the campaign
 
-	URL string `json:"url,omitempty"` // of the page; set when the message is sent
+	// of the page, and of that of the readout; set when the message is sent
+	URL        string `json:"url,omitempty"`
+	ReadoutURL string `json:"readoutUrl,omitempty"`
 }
 
 // Value returns the data as JSON.

@@ -88,6 +88,31 @@ CREATE TABLE IF NOT EXISTS deliveries ON CLUSTER `lift-1`
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (account_id, webhook_id, message_id, attempted_at)
 
+CREATE TABLE IF NOT EXISTS documents ON CLUSTER `lift-1`
+(
+    `account_id` Int64,
+    `website_id` Int64,
+    `subject` LowCardinality(String) COMMENT 'campaign or widget',
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `document_id` String COMMENT 'hash of what the body is made from, 32 hexadecimal digits',
+    `kind` Enum8('readout' = 1),
+    `look` UInt32 COMMENT 'number of the look; 0: it is about all full days',
+    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day',
+    `made_at` DateTime64(3, 'UTC'),
+    `made_by` String COMMENT 'token or command; empty: the server',
+    `media_type` LowCardinality(String),
+    `summary` String COMMENT 'JSON: the answer, and the figures that later data may change',
+    `digest` String COMMENT 'SHA-256 of the body, hexadecimal',
+    `size` UInt64 COMMENT 'of the body, in bytes',
+    `body` String CODEC(ZSTD(3)),
+    `withdrawn_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'of the row that withdraws the document',
+    `withdrawn_by` String
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ORDER BY (account_id, website_id, subject, subject_id, experiment_id, document_id, made_at)
+SETTINGS index_granularity = 16, non_replicated_deduplication_window = 1000
+
 CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
 (
     `website_id` Int64,

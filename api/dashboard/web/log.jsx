@@ -18,7 +18,7 @@ import { spanOf } from "./span.js";
  * @type {Record<LogEntry["entry"], string>} */
 const kinds = {
   decision: "Decision", check: "Check", followUp: "Later orders", look: "Look", outcome: "Outcome", started: "Started", stopped: "Stopped", shares: "Shares",
-  plan: "Plan", archived: "Archived", note: "Note", annotation: "Annotation",
+  plan: "Plan", archived: "Archived", readout: "Readout", note: "Note", annotation: "Annotation",
 };
 const page = 50; // entries
 
@@ -44,6 +44,7 @@ function Entry({ entry, named, go, again }) {
         {entry.startsAt && <p class="at">{spanOf(entry)}</p>}
         <p class="said">{text(entry.text)}</p>
         <p class="quiet">{entry.by || "the server"}{entry.link?.startsWith("https://") && <> · <a href={entry.link} rel="noopener noreferrer" target="_blank">{new URL(entry.link).host}</a></>}
+          {entry.readoutId && !entry.withdrawnAt && <> · <a href={"/readouts/" + entry.readoutId}>Open the readout</a></>}
           {entry.withdrawnAt && <> · withdrawn on <span class="at">{minute(entry.withdrawnAt)}</span> by {entry.withdrawnBy}</>}
           {isNote && !entry.withdrawnAt && session.mayWrite && <> · <button type="button" class="link" onClick={withdraw}>Withdraw</button></>}</p>
         {error && <Fault error={error} />}

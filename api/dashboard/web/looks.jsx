@@ -1,6 +1,8 @@
 // @ts-check
+import { session } from "./api.js";
 import { chance, count, dayName, lastDay, lift, liftSpan, metric, money, number, percent, pInWords, probability } from "./format.js";
 import { Help } from "./help.jsx";
+import { later } from "./later.jsx";
 import { measureOf } from "./measure.js";
 import { DataTable, Mark, Num } from "./parts.jsx";
 import { Plane, pathOf } from "./plane.jsx";
@@ -8,6 +10,8 @@ import { scaleOf } from "./scale.js";
 import { why } from "./words.js";
 
 /** @import { Conclusion, Effect, Look, LookVariation, Results } from "./types.d.ts" */
+
+const Readouts = later(() => import("./readouts.jsx").then((m) => m.Readouts));
 
 /** hasDecision reports whether there is a winner or a loser.
  * @param {Conclusion | null} conclusion */
@@ -110,6 +114,7 @@ export function Looks({ results }) {
           </DataTable>
         </details>
       )}
+      {last && !session.shared && <Readouts results={results} />}
     </>
   );
 }

@@ -180,7 +180,9 @@ func (s *Store) startBackgroundTasks(
 	background.Go(func() { s.FollowChanges(ctx) })
 	background.Go(func() { s.Writer.ForgetNames(ctx, s.Dir == "") })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, 500*time.Millisecond) }) // then rejected lines are found
-	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox, s.Summaries).FollowLooks(ctx) })
+	recorder := watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox, s.Summaries)
+	recorder.MakeReadout = s.Readouts(o.API.Release, o.API.PublicURL).MakeOwn
+	background.Go(func() { recorder.FollowLooks(ctx) })
 	background.Go(func() { watch.FollowRuns(ctx, s.Catalogue, s.Outbox) })
 	sender := s.WebhookSender(watch.SenderOptions{
 		PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks,

@@ -22,10 +22,13 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
+	"lifthouse/engine/readout"
 	"lifthouse/engine/source"
+	"lifthouse/engine/tables"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
@@ -45,6 +48,7 @@ type Store struct {
 	Engine    *engine.Engine
 	Outbox    *outbox.Outbox
 	Notes     *notes.Notes
+	Documents *documents.Documents
 	Summaries *watch.Summaries
 	Facts     facts.Shards
 	Times     ingest.Times // allowed times of events
@@ -161,6 +165,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	}
 	s.Outbox = outbox.New(s.Conn)
 	s.Notes = notes.New(s.Conn)
+	s.Documents = documents.New(s.Conn)
 	s.Summaries = watch.NewSummaries(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
 	s.Writer.SetNameOptions(ingest.NameOptions{
@@ -180,12 +185,26 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	return s.Facts.OpenFacts(ctx)
 }
 
+// Tables returns the reader of the tables and of the log.
+func (s *Store) Tables() tables.Reader {
+	return tables.Reader{
+		Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox, Notes: s.Notes,
+		Documents: s.Documents,
+	}
+}
+
+// Readouts returns the maker of readouts.
+func (s *Store) Readouts(release, publicURL string) *readout.Maker {
+	return &readout.Maker{Reader: s.Tables(), Release: release, PublicURL: publicURL}
+}
+
 // API returns the handler of the API. It accepts events until the context ends.
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	s.api = api.New(api.Parts{
 		Engine: s.Engine, Catalogue: s.Catalogue, Summaries: s.Summaries, Outbox: s.Outbox,
-		Notes: s.Notes, Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal,
-		Times: s.Times, Secrets: s.Secrets,
+		Notes: s.Notes, Documents: s.Documents, Journal: s.Journal,
+		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents),
+		Times:     s.Times, Secrets: s.Secrets,
 	}, o)
 	s.api.ExportFacts(s.Facts)
 	return s.api
@@ -271,11 +290,12 @@ type Copied struct {
 	Looks     int // rows
 	Messages  int
 	Notes     int
+	Documents int
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the notes, the interactions and the events
-// of another store. It only reads the other store. progress is called after each insert of events.
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the notes, the documents, the interactions
+// and the events of another store. It only reads the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(
 	ctx context.Context, from schema.Address, progress func(done, total uint64),
 ) (copied Copied, err error) {
@@ -313,6 +333,10 @@ func (s *Store) CopyFrom(
 		return copied, err
 	}
 	copied.Notes, err = s.Notes.CopyFrom(ctx, conn, accounts)
+	if err != nil {
+		return copied, err
+	}
+	copied.Documents, err = s.Documents.CopyFrom(ctx, conn, accounts)
 	if err != nil {
 		return copied, err
 	}

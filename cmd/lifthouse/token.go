@@ -58,8 +58,8 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 // warnOfLocalLink says that links are only for this machine if no other address of the dashboard is known.
 func (p *program) warnOfLocalLink() {
 	if p.serving.API.PublicURL == "" && p.server.API.PublicURL == "" {
-		p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it with --%s",
-			publicURLFlag)
+		p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
+			"with --%s", publicURLFlag)
 	}
 }
 
@@ -168,7 +168,7 @@ func (p *program) shareCommand() *cobra.Command {
 	var name string
 	var expires time.Duration
 	cmd := newCommand("share", func(cmd *cobra.Command, args []string) error {
-		if len(args) == 2 && args[0] == "readout" {
+		if len(args) == 2 && (args[0] == "readout" || args[0] == "website") {
 			return nil
 		}
 		return subjectArgs(cmd, args)
@@ -187,39 +187,67 @@ func (p *program) shareCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("share: %w", err)
 		}
-		if p.serving.API.PublicURL == "" && p.server.API.PublicURL == "" {
-			p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
-				"with --%s", publicURLFlag)
+		p.warnOfLocalLink()
+		switch {
+		case made.Shared == nil:
+			p.printLine("%s", catalogue.SignInLink(p.publicURL(), made.WebsiteID, secret))
+		case made.ReadoutID != "":
+			p.printLine("%s", catalogue.ReadoutLink(p.publicURL(), made.ReadoutID, secret))
+		default:
+			p.printLine("%s", s.owned.ShareLink(p.publicURL(), made.Shared, secret))
 		}
-		link := s.owned.ShareLink(p.publicURL(), made.Shared, secret)
-		if made.ReadoutID != "" {
-			link = catalogue.ReadoutLink(p.publicURL(), made.ReadoutID, secret)
-		}
-		p.printLine("%s", link)
 		p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
 			made.ExpiresAt.Format(time.RFC3339), made.ID)
 		return nil
 	})
 }
 
-// newShare returns the token of a link to what arguments name: a readout, a campaign, a widget or an experiment.
+// newShare returns the token of a link to what arguments name: a website, a readout, a campaign, a widget or an
+// experiment. That of a website is an ordinary token, which reads this website only.
 func newShare(
 	ctx context.Context, s ownedStore, args []string, name string, expires time.Duration,
 ) (catalogue.Token, error) {
-	if args[0] != "readout" {
-		subject, err := parseSubject("share", args, s.owned.FindID)
-		return catalogue.NewShare(s.owned.ID, name, subject.IDs(), expires), err
+	switch args[0] {
+	case "website":
+		website, err := findWebsite(s.owned, args[1])
+		token := catalogue.Token{
+			AccountID: s.owned.ID, Name: name, Scopes: []catalogue.Scope{catalogue.ScopeRead}, WebsiteID: website,
+		}
+		token.SetLifetime(expires)
+		return token, err
+	case "readout":
+		return newReadoutShare(ctx, s, args[1], name, expires)
 	}
-	found, err := s.Documents.FindDocument(ctx, s.owned.ID, 0, args[1])
+	subject, err := parseSubject("share", args, s.owned.FindID)
+	return catalogue.NewShare(s.owned.ID, name, subject.IDs(), expires), err
+}
+
+// findWebsite returns the id of the website of an account with an id or a domain.
+func findWebsite(owned *catalogue.AccountResources, given string) (int64, error) {
+	var known []string
+	for _, w := range catalogue.ByID(owned.Websites) {
+		if given == strconv.FormatInt(w.ID, 10) || strings.EqualFold(given, w.Domain) {
+			return w.ID, nil
+		}
+		known = append(known, fmt.Sprintf("%d (%s)", w.ID, w.Domain))
+	}
+	return 0, fmt.Errorf("share: website %q: must be one of %s", given, strings.Join(known, ", "))
+}
+
+// newReadoutShare returns the token of a link to a readout.
+func newReadoutShare(
+	ctx context.Context, s ownedStore, id, name string, expires time.Duration,
+) (catalogue.Token, error) {
+	found, err := s.Documents.FindDocument(ctx, s.owned.ID, 0, id)
 	switch {
 	case err != nil:
 		return catalogue.Token{}, err
 	case found == nil:
-		err = fmt.Errorf("share: %w", noReadout(args[1]))
+		err = fmt.Errorf("share: %w", noReadout(id))
 	case found.WithdrawnAt != nil:
-		err = fmt.Errorf("share: the readout %s was withdrawn", args[1])
+		err = fmt.Errorf("share: the readout %s was withdrawn", id)
 	}
-	return catalogue.NewReadoutShare(s.owned.ID, name, args[1], expires), err
+	return catalogue.NewReadoutShare(s.owned.ID, name, id, expires), err
 }
 
 // publicURLFlag adds the base of the links that a command makes.

@@ -117,8 +117,8 @@ func (v *viewer) revokeLast() {
 	succeed(v.T, nil, "token", "revoke", strings.Fields(lines[len(lines)-1])[0], v.store)
 }
 
-// TestTheDashboardRemembersAToken signs in on a device, whose storage keeps the token until the reader signs out, also if
-// a share link is opened in between. Without the choice, and with a link that signs in, only the tab keeps it.
+// TestTheDashboardRemembersAToken signs in on a device, whose storage keeps the token until the reader signs out, also
+// if a share link is opened in between. Without the choice, and with a link that signs in, only the tab keeps it.
 func TestTheDashboardRemembersAToken(t *testing.T) {
 	const onDevice = `localStorage.getItem("lifthouse.token")`
 	v := newViewer(t)

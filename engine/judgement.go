@@ -91,7 +91,7 @@ func (e *Engine) openJudgement(
 		through, compare = stored.Ingested, e.compareReturnsAt
 	}
 	if end := p.Filters.To; !end.IsZero() {
-		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(end) })
+		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.EndsAfter(end) })
 		if end.Before(through) {
 			through = end
 		}

@@ -348,6 +348,15 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 	return written, nil
 }
 
+// EndsAfter reports whether the record is about events after a time. A reading of later orders is about those until the
+// end of its window, after the look of its visitors.
+func (r Record) EndsAfter(at time.Time) bool {
+	if r.Kind == OfFollowUp {
+		return r.End.Add(r.Window.Maturity()).After(at)
+	}
+	return r.End.After(at)
+}
+
 // isAbout reports whether the record is about the measure and the metric of a plan.
 func (r Record) isAbout(p *plan.Plan) bool {
 	return r.Measure == p.Measure() && r.Metric == p.Metric

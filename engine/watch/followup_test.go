@@ -195,23 +195,26 @@ func TestAStoppedCampaignIsFollowed(t *testing.T) {
 	for day := range 39 {
 		p.arriveOrders(day, all)
 	}
-	report := func() string {
-		r := must.Get(p.server.ComputeReport(t.Context(), p.declared()))(t)
+	report := func(until time.Time) string {
+		r := must.Get(p.server.ComputeReport(t.Context(), p.declared(until)))(t)
 		must.Equal(t, len(r.FollowUp), 2, "readings")
 		return r.FollowUp[0].Text
 	}
 	p.pass(p.server, 38, 23)
-	check.Equal(t, report(), "Value per visitor within 30 days is due on "+
-		p.first.AddDate(0, 0, 8+30+1).Format(time.DateOnly)+".", "the report before")
+	due := "Value per visitor within 30 days is due on " + p.first.AddDate(0, 0, 8+30+1).Format(time.DateOnly) + "."
+	check.Equal(t, report(time.Time{}), due, "the report before")
 	p.pass(p.server, 39, 1)
 	check.Equal(t, len(p.readings()), 1, "readings")
-	check.Contains(t, report(), "Value per visitor within 30 days: Green against Control is more: +", "the report after")
+	check.Contains(t, report(time.Time{}), "Value per visitor within 30 days: Green against Control is more: +", "the report")
+	check.Equal(t, report(p.first.AddDate(0, 0, 20)), due, "the report until a day before")
 }
 
-// declared returns the plan of the report about the declared question.
-func (p *past) declared() *plan.Plan {
+// declared returns the plan of the report about the declared question until a time; zero: of all days.
+func (p *past) declared(until time.Time) *plan.Plan {
 	p.t.Helper()
 	owned := p.catalogue.Snapshot().AccountResources(1)
 	subject := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 2}
-	return must.Get(plan.New(plan.ResultsRequest(1, subject), owned))(p.t)
+	request := plan.ResultsRequest(1, subject)
+	request.Filters.To = until
+	return must.Get(plan.New(request, owned))(p.t)
 }

@@ -30,6 +30,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
+	"lifthouse/schema/books"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
@@ -79,6 +80,7 @@ type Parts struct {
 	Summaries *watch.Summaries
 	Outbox    *outbox.Outbox
 	Notes     *notes.Notes
+	Books     *books.Books
 	Documents *documents.Documents
 	Collector *ingest.Collector // stores events
 	Journal   *ingest.Journal   // of rejected lines
@@ -189,6 +191,7 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	get("/websites/:id/plan", s.getPlan)
 	get("/tables", withoutParameters(s.listTables))
+	get("/rates", s.listRates)
 	get("/log", s.listLog, results.JSON, lineType)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))

@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
+	"lifthouse/schema/books"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
@@ -95,7 +96,7 @@ func openServerOn(
 	}
 	s.api = api.New(api.Parts{
 		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox, Notes: notes.New(conn),
-		Documents: documents.New(conn),
+		Documents: documents.New(conn), Books: books.New(conn),
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 		Secrets: secrets.NewFolder(os.TempDir()),
 	}, options)

@@ -51,7 +51,7 @@ func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
 	// its body has no events
-	others := []string{"/shares", "/declarations", "/v1/query", "/v1/notes"}
+	others := []string{"/shares", "/declarations", "/v1/query", "/v1/notes", "/v1/rates"}
 	for path.item.Get == nil && (path.item.Post == nil || slices.Contains(others, path.template)) ||
 		strings.HasPrefix(path.template, "/v1/readouts/") { // there is no readout
 		path = worlds.Pick(a, a.contract.paths...)
@@ -267,6 +267,8 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 		return worlds.Pick(a, "campaign/12", "campaign/13", "experiment/7/2")
 	case name == "dimension":
 		return a.attribute()
+	case name == "currency":
+		return worlds.Pick(a, "JPY", "usd", "CHF")
 	case name == "metric" && of.MinLength > 0:
 		return worlds.Pick(a, "converted(#3)", "sum(any.value where items.category = 'a') / count(any)",
 			"count(any)", "funnel(#3, #4) within 7d", "max(#4.items.revenue)", "distinct(any.items.product)")

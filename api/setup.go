@@ -31,15 +31,21 @@ func (s *API) addSetup(router *gin.Engine) {
 	getRoutes(limited)("/tokens", withoutParameters(s.listTokens))
 	limited.POST("/tokens", change(withoutParameters(s.createToken)))
 	limited.DELETE("/tokens/:id", change(s.revokeToken))
+	limited.POST("/v1/rates", change(withoutParameters(s.importRates)))
 	limited.POST("/shares", change(withoutParameters(s.createShare)))
 }
 
 // useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for one request at a time,
 // because a parsed body takes much memory.
 func (s *API) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
-	if !hasContentType(c, []string{yamlType, "application/x-yaml", "text/yaml", results.JSON}) {
-		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
-			"Content-Type must be application/yaml or application/json")
+	types := []string{yamlType, "application/x-yaml", "text/yaml", results.JSON}
+	return s.useBody(c, types, "application/yaml or application/json", most, use)
+}
+
+// useBody is like useYAML, for a body of one of some types.
+func (s *API) useBody(c *gin.Context, types []string, inWords string, most int64, use func(io.Reader) error) error {
+	if !hasContentType(c, types) {
+		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be "+inWords)
 	}
 	held := &body{of: s.bodies}
 	defer held.releaseMemory()

@@ -27,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/cache"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
@@ -263,6 +264,9 @@ func (e *Engine) PlanInForce(ctx context.Context, p *plan.Plan) (*plan.Plan, err
 // canDecide reports whether there is something to decide.
 func canDecide(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
 
+// Books returns the books of the websites that declare a currency.
+func (e *Engine) Books() map[int64]*books.Book { return e.facts.Books() }
+
 // MaxVisitorEvents returns the number of distinct events of a website above which a visitor is automated.
 func (e *Engine) MaxVisitorEvents() int { return e.facts.Shards[0].MaxVisitorEvents }
 
@@ -306,7 +310,7 @@ func (e *Engine) StoreState() StoreState {
 type CampaignCounters struct {
 	GoalsReached int64 `json:"goalsReached"`
 	Views        int64 `json:"views"`
-	// absent if some amounts are in another currency than the website's
+	// absent if there is no rate for some amounts
 	Value *int64 `json:"value,omitempty"`
 }
 
@@ -330,7 +334,7 @@ type WidgetCounters struct {
 	Views        int64 `json:"views"`
 	Conversions  int64 `json:"conversions"`
 	GoalsReached int64 `json:"goalsReached"`
-	// absent if some amounts are in another currency than the website's
+	// absent if there is no rate for some amounts
 	Value       *int64 `json:"value,omitempty"`
 	ExtraValue  *int64 `json:"extraValue,omitempty"`
 	Submits     int64  `json:"submits"`

@@ -511,7 +511,7 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	}
 	sentences, reasons := []string{}, []string{}
 	for _, chapter := range story.ExplainEvents(found, s.engine.MaxVisitorEvents(),
-		s.catalogue.Snapshot(), s.engine.AsOfFirstView) {
+		s.catalogue.Snapshot(), s.engine.Books(), s.engine.AsOfFirstView) {
 		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.SubjectName())
 		counted := 0
 		for _, l := range chapter.Lines {

@@ -102,7 +102,7 @@ func (p *program) printVisitor(ctx context.Context, s *app.Store, o *eventsOptio
 	if err != nil {
 		return err
 	}
-	chapters := story.ExplainEvents(of, most, s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
+	chapters := story.ExplainEvents(of, most, s.Catalogue.Snapshot(), s.Engine.Books(), s.Engine.AsOfFirstView)
 	var measured map[schema.Subject]string
 	if o.metric != "" {
 		measured, err = measureVisitor(ctx, s, chapters, o.metric)
@@ -131,7 +131,7 @@ func (p *program) printCustomer(ctx context.Context, s *app.Store, o *eventsOpti
 			found = append(found, arrivals.CustomerOrders{WebsiteID: of.WebsiteID, CustomerOrders: orders})
 		})
 	}
-	return arrivals.WriteCustomer(p.stdout, found, known.Currencies(), names.KeyOf)
+	return arrivals.WriteCustomer(p.stdout, found, known.Money(), names.KeyOf)
 }
 
 // measureVisitor returns what a metric is of the visitor of a story, in words, for each campaign or experiment in which

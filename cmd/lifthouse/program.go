@@ -179,6 +179,7 @@ func (p *program) rootCommand() *cobra.Command {
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(),
 		commandGroup("token", p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
 		commandGroup("source", p.sourceAddCommand(), p.sourceListCommand()),
+		commandGroup("rates", p.ratesImportCommand(), p.ratesListCommand()),
 		p.reconcileCommand(), p.discoverCommand(), p.completeSubjects(p.shareCommand()),
 		p.completeSubjects(p.outcomeCommand()), p.planCommand(), p.worthCommand(), p.tablesCommand(), p.auditCommand(),
 		p.completeSubjects(p.logCommand()), p.completeSubjects(p.noteCommand()),

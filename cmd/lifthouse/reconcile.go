@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"lifthouse/cmd/internal/terminal"
@@ -146,45 +147,86 @@ func (p *program) judgeReconciled(file string, compared *reconcile.Comparison) e
 
 // printReconciled prints a sentence and a table of the lines for each currency.
 func (p *program) printReconciled(c *reconcile.Comparison) error {
+	isFirst := true
 	for i, books := range c.AllBooks() {
 		isEmpty := books.Export.Orders == 0 && books.Report.Orders == 0
-		if isEmpty && len(c.Others) > 0 {
+		ofWebsite := i == 0
+		hasConverted := slices.ContainsFunc(c.Others, func(b *reconcile.Books) bool { return b.Converted != nil })
+		if isEmpty && len(c.Others) > 0 && (!ofWebsite || !hasConverted) {
 			continue
 		}
-		if i > 0 {
+		if !isFirst {
 			p.printLine("")
 		}
-		money := func(d *reconcile.Decimal) string {
-			return strings.TrimSpace(strings.TrimSuffix(d.String(), "00") + " " + books.Currency)
-		}
-		rows, reasons := bookRows(books, money)
-		if i == 0 {
-			metric := "not known"
-			if c.Metric != nil {
-				metric = money(c.Metric)
-			}
-			rows = append(rows, []any{"- above the cap", "", money(&c.Cap)},
-				[]any{"= value per visitor x visitors", "", metric})
-		} else if n := books.Report.Orders; n > 0 {
-			rows = append(rows, []any{
-				"- without a rate to the website's currency", wording.FormatCount(n),
-				money(&books.Report.Value), money(&books.Report.Profit),
-			})
-		}
-		p.printLine("Of %s (%s), %s are in this report: %s. Difference %s.\n",
-			wording.CountNoun(books.Export.Orders, "order"), money(&books.Export.Value),
-			wording.FormatCount(books.Lines[reconcile.Counted].Orders+books.Lines[reconcile.Amount].Orders),
-			cmp.Or(strings.Join(reasons, ", "), "all"), money(&books.Difference))
-		if err := p.printTable(rows); err != nil {
+		isFirst = false
+		if err := p.printBooks(c, books, ofWebsite); err != nil {
 			return err
-		}
-		carried := books.Lines[reconcile.Counted].Carried + books.Lines[reconcile.Amount].Carried
-		if carried > 0 {
-			p.printLine("\nOrders without a visitor that belong to customers won in the test, and are in this report: "+
-				"%s", wording.FormatCount(carried))
 		}
 	}
 	return nil
+}
+
+// moneyIn returns an amount in words, in a currency.
+func moneyIn(d *reconcile.Decimal, currency string) string {
+	return strings.TrimSpace(strings.TrimSuffix(d.String(), "00") + " " + currency)
+}
+
+// printBooks prints a sentence and a table of the lines in one currency.
+func (p *program) printBooks(c *reconcile.Comparison, books *reconcile.Books, ofWebsite bool) error {
+	money := func(d *reconcile.Decimal) string { return moneyIn(d, books.Currency) }
+	rows, reasons := bookRows(books, money)
+	switch {
+	case ofWebsite:
+		rows = append(rows, metricRows(c, money)...)
+	case books.RateUnknown != nil:
+		rows = append(rows, []any{
+			"- without a rate to the website's currency", wording.FormatCount(books.RateUnknown.Orders),
+			money(&books.RateUnknown.Value), money(&books.RateUnknown.Profit),
+		})
+	}
+	p.printLine("Of %s (%s), %s are in this report: %s. Difference %s.\n",
+		wording.CountNoun(books.Export.Orders, "order"), money(&books.Export.Value),
+		wording.FormatCount(books.Lines[reconcile.Counted].Orders+books.Lines[reconcile.Amount].Orders),
+		cmp.Or(strings.Join(reasons, ", "), "all"), money(&books.Difference))
+	if err := p.printTable(rows); err != nil {
+		return err
+	}
+	if of := books.Converted; of != nil {
+		p.printLine("\n%s = %s", conversionInWords(books.Currency, of), moneyIn(&of.To.Value, c.Currency))
+	}
+	carried := books.Lines[reconcile.Counted].Carried + books.Lines[reconcile.Amount].Carried
+	if carried > 0 {
+		p.printLine("\nOrders without a visitor that belong to customers won in the test, and are in this report: "+
+			"%s", wording.FormatCount(carried))
+	}
+	return nil
+}
+
+// metricRows returns the rows from the report in the currency of the website to its metric.
+func metricRows(c *reconcile.Comparison, money func(*reconcile.Decimal) string) (rows [][]any) {
+	for _, other := range c.Others {
+		if of := other.Converted; of != nil {
+			rows = append(rows, []any{
+				"+ " + conversionInWords(other.Currency, of), wording.FormatCount(of.To.Orders), money(&of.To.Value),
+				money(&of.To.Profit),
+			})
+		}
+	}
+	metric := "not known"
+	if c.Metric != nil {
+		metric = money(c.Metric)
+	}
+	return append(rows, []any{"- above the cap", "", money(&c.Cap)},
+		[]any{"= value per visitor x visitors", "", metric})
+}
+
+// conversionInWords says what is converted, and at which rates.
+func conversionInWords(currency string, of *reconcile.Conversion) string {
+	rates := of.LeastRate
+	if of.MostRate != of.LeastRate {
+		rates += " to " + of.MostRate
+	}
+	return fmt.Sprintf("%s %s at %s", currency, moneyIn(&of.From.Value, ""), rates)
 }
 
 // bookRows returns the table of the lines in one currency, and why orders are on one side only.

@@ -265,6 +265,7 @@ func (p *program) copyCommand() *cobra.Command {
 			p.printLine("looks: %d copied", copied.Looks)
 			p.printLine("messages: %d copied", copied.Messages)
 			p.printLine("notes: %d copied", copied.Notes)
+			p.printLine("rates: %d copied", copied.Rates)
 			p.printLine("readouts: %d copied", copied.Documents)
 			p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied",
 				wording.CountNoun(copied.Events, "row"), time.Since(started).Seconds())

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
@@ -402,19 +403,40 @@ func (x answer) sumMeasure(ctx context.Context, of *Measure, together *sums, rea
 	return s, s.countOnServers(ctx, wanted, read)
 }
 
-// readForeign reads the currencies of counted goal events whose amounts are in no sum, if there are any.
+// oldRate is the number of days between the newest rate and the newest order above which rates are old: they are
+// missing on weekends and holidays.
+const oldRate = 4
+
+// readForeign reads the currencies of counted goal events whose amounts are in no sum, and those whose rates are old,
+// if there may be any.
 func (x answer) readForeign(ctx context.Context, found *moments.Rows) error {
-	if !slices.ContainsFunc(found.Whole, func(r moments.GroupMoments) bool { return r.Unknown > 0 }) {
+	book := x.Books()[x.Subject.WebsiteID]
+	isUnknown := slices.ContainsFunc(found.Whole, func(r moments.GroupMoments) bool { return r.Unknown > 0 })
+	if !isUnknown && !book.HasRates() {
 		return nil
 	}
 	seen := map[string]bool{}
+	newest := map[string]int64{}
 	err := x.eachCompared(ctx, "foreign.sql", func(row driver.Rows) error {
 		var code string
-		err := row.Scan(&code)
-		seen[code] = true
+		var unknown, at int64
+		err := row.Scan(&code, &unknown, &at)
+		if unknown != 0 {
+			seen[code] = true
+		}
+		newest[code] = max(newest[code], at)
+		newest[book.CurrencyOf()] = max(newest[book.CurrencyOf()], at)
 		return err
 	})
 	found.Foreign = slices.Sorted(maps.Keys(seen))
+	for _, code := range slices.Sorted(maps.Keys(newest)) {
+		latest, isKnown := book.LatestRate(code)
+		if isKnown && fold.DayOf(newest[code])-latest > oldRate {
+			found.OldRates = append(found.OldRates, moments.OldRate{
+				Currency: code, Latest: books.TimeOf(latest), Newest: time.UnixMilli(newest[code]).UTC(),
+			})
+		}
+	}
 	return err
 }
 

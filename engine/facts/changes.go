@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -83,14 +85,16 @@ func (s Shards) EachOrderHistory(
 	ctx context.Context, q *plan.Question, through time.Time, each func(*OrderHistory),
 ) error {
 	of := q.Subject
+	book := s.Books()[of.WebsiteID]
 	return s.eachServer(ctx, inFile("lifetimes.sql"), func(row driver.Rows) error {
 		var h OrderHistory
 		var variation string
 		var accepted, value, profit, extra []int64
 		var revisions []uint64
 		var bare, cancelled []uint8
+		var currencies []string
 		if err := row.Scan(&variation, &h.Ordered, &accepted, &revisions, &bare, &cancelled, &value, &profit,
-			&extra); err != nil {
+			&extra, &currencies); err != nil {
 			return err
 		}
 		variation, h.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
@@ -100,8 +104,10 @@ func (s Shards) EachOrderHistory(
 		}
 		h.Variation = id
 		for i := range accepted {
+			amounts := [3]int64{value[i], profit[i], extra[i]}
 			h.States = append(h.States, OrderState{
-				accepted[i], revisions[i], bare[i] != 0, [3]int64{value[i], profit[i], extra[i]}, cancelled[i] != 0,
+				accepted[i], revisions[i], bare[i] != 0, convertAmounts(book, currencies[i], h.Ordered, amounts),
+				cancelled[i] != 0,
 			})
 		}
 		each(&h)
@@ -113,6 +119,15 @@ func (s Shards) EachOrderHistory(
 		clickhouse.Named("age_from_ms", q.ConversionWindow.From.Milliseconds()),
 		clickhouse.Named("age_to_ms", q.ConversionWindow.To.Milliseconds()),
 		clickhouse.Named("through_ms", through.UnixMilli()))
+}
+
+// convertAmounts returns amounts in the currency of the website, as the fold does; 0: they are not known, and then no
+// look at amounts is recorded.
+func convertAmounts(book *books.Book, currency string, at int64, amounts [3]int64) [3]int64 {
+	e := fold.Event{Kind: moments.Goal, At: at, Amounts: amounts}
+	e.SetDetails("", &schema.Details{Currency: currency}, book)
+	x := fold.Explained{Event: &e, At: at}
+	return x.Worth().Amounts
 }
 
 // changesPeriod is the period of the orders whose changes say how long orders change.

@@ -45,7 +45,7 @@ func (s *server) readCustomers(
 		websites[of.website] = true
 		ids = append(ids, of.id)
 	}
-	currencies := s.currenciesOf()
+	kept := s.currentBooks()
 	most := int64(math.MaxInt64)
 	if all { // a shared customer may have any number of orders; these suffice to know that it is shared
 		most = int64(len(ids)) * 2 * fold.LimitsOfCustomers.Rows
@@ -65,7 +65,7 @@ func (s *server) readCustomers(
 		e.Subject = schema.Subject{WebsiteID: of.website, Kind: schema.SubjectNone}
 		decoded, err := schema.DecodeDetails(details)
 		if details != "" {
-			e.SetDetails(details, &decoded, currencies[of.website])
+			e.SetDetails(details, &decoded, kept.of[of.website])
 		}
 		e.Customer = of.id
 		each(of, &e)

@@ -164,7 +164,7 @@ type Visitor struct {
 	Conversions  uint64 `parquet:"conversions"`
 	Contacts     uint64 `parquet:"contacts"`
 	GoalsReached uint64 `parquet:"goalsReached"`
-	// of these, the goals whose amounts are in another currency than the website's, and in no sum
+	// of these, the goals whose amounts have no rate to the website's currency, and are in no sum
 	UnknownValues uint64 `parquet:"unknownValues"`
 
 	Value          float64 `parquet:"value"` // with the cap of the report
@@ -293,7 +293,7 @@ type Order struct {
 	Visitor               uint64
 	Variation             string // as in rows
 	Number, Value, Profit int64  // Number is 1 or -1
-	Foreign               string // currency of the amounts, which are then 0; empty: that of the website
+	Foreign               string // currency in which it was sent; empty: that of the website
 }
 
 // EachOrder calls each for the counted goal events of a question's subject and goal, whose own time is in its window,

@@ -17,7 +17,7 @@ type pairQuery struct {
 	params     *parameters
 	quantities []compiled // x, and y of a ratio
 	limit      string     // of x of each visitor; empty: none
-	amounts    bool       // whether a sum is not known if amounts of an event are in another currency
+	amounts    bool       // whether a sum is not known if there is no rate for amounts of an event
 	split      string     // values by which the metric is split, of a row; empty: it is not
 	// bucket is the bucket of the series in which a row counts first; empty: there is no series, and all rows count
 	bucket string

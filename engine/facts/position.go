@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
+	"lifthouse/schema/books"
 )
 
 // Position says how far events are folded into a generation of the facts.
@@ -20,8 +21,10 @@ type Position struct {
 	Refresh    uint32 // number of the last refresh; 0: none
 	Through    int64  // acceptance time up to which events are folded, in milliseconds since 1970
 	Attempt    uint64 // random: several processes may attempt the refresh, and one succeeds
-	// Currencies are those of the websites by which the events are folded, such as "1=EUR,2=JPY".
+	// Currencies are those of the websites by which the events are folded, such as "1=EUR,2=JPY", and Rates the version
+	// of the rates.
 	Currencies string
+	Rates      books.Version
 	// Rebuilding means that the generation is built beside another one, from which reports are computed until it is
 	// complete.
 	Rebuilding bool
@@ -88,7 +91,8 @@ func (p Position) asRow() *fold.FactRow {
 	row := &fold.FactRow{
 		Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh,
 		Variation: p.Currencies, Seen: p.Format, Digest: uint64(p.Generation),
-		Since: uint64(p.Until), //nolint:gosec // not negative
+		Since:   uint64(p.Until), //nolint:gosec // not negative
+		Amounts: [3]int64{p.Rates.Count, p.Rates.Through},
 	}
 	if p.isFolding() {
 		row.Later = []uint64{uint64(p.After.WebsiteID), p.After.ID} //nolint:gosec // bits
@@ -134,7 +138,8 @@ func (s *server) readPositionsWhere(ctx context.Context, where string) (storedPo
 		var p storedPosition
 		var generation, until uint64
 		var after []uint64
-		err := row.Scan(&generation, &p.Format, &p.Refresh, &p.Through, &p.Attempt, &p.Currencies, &p.Rebuilding,
+		err := row.Scan(&generation, &p.Format, &p.Refresh, &p.Through, &p.Attempt, &p.Currencies,
+			&p.Rates.Count, &p.Rates.Through, &p.Rebuilding,
 			&until, &after, &p.copies)
 		p.Generation = uint32(generation) //nolint:gosec // written by asRow
 		p.Until = int64(until)            //nolint:gosec // written by asRow

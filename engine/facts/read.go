@@ -67,24 +67,24 @@ const (
 type server struct {
 	driver.Conn
 	tables
-	generation uint32                  // of the facts
-	currencies func() map[int64]string // of the websites that declare one; nil: none does
+	generation uint32 // of the facts
+	money      *money
+	fixed      *shelf // nil: the books may change
 }
 
-// currenciesOf returns the declared currencies of the websites.
-func (s *server) currenciesOf() map[int64]string {
-	if s.currencies == nil {
-		return nil
+// currentBooks returns the books of the websites.
+func (s *server) currentBooks() *shelf {
+	if s.fixed != nil {
+		return s.fixed
 	}
-	return s.currencies()
+	return s.money.currentBooks()
 }
 
-// withCurrencies returns the server with the currencies of the websites as they are declared now.
-func (s *server) withCurrencies() *server {
-	fixed := *s
-	now := s.currenciesOf()
-	fixed.currencies = func() map[int64]string { return now }
-	return &fixed
+// withBooks returns the server with the books of the websites as they are now.
+func (s *server) withBooks() *server {
+	one := *s
+	one.fixed = s.money.currentBooks()
+	return &one
 }
 
 // reading are the settings of the statements of a refresh. Compiling takes longer than most of these statements, and a
@@ -135,7 +135,7 @@ func (s *server) readEventsWhere(
 	var events []fold.Event
 	var last string // the details that were decoded last, because most goals have the same
 	var decoded schema.Details
-	currencies := s.currenciesOf()
+	kept := s.currentBooks()
 	err := schema.EachRow(ctx, s, s.render("events.sql", where), func(row driver.Rows) error {
 		var e fold.Event
 		var details string
@@ -148,7 +148,7 @@ func (s *server) readEventsWhere(
 			last = details
 		}
 		if details != "" {
-			e.SetDetails(details, &decoded, currencies[of.WebsiteID])
+			e.SetDetails(details, &decoded, kept.of[of.WebsiteID])
 		}
 		events = append(events, e)
 		return err

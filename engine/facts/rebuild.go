@@ -100,6 +100,7 @@ func (r *Refresher) openBuild(ctx context.Context) (*Build, error) {
 	}
 	builder := newRefresher(on.tables)
 	builder.servers = r.servers
+	builder.money = r.money
 	builder.building = generation
 	builder.MaxVisitorEvents = r.MaxVisitorEvents
 	builder.LeastVisitorsByDay = r.LeastVisitorsByDay

@@ -35,6 +35,7 @@ type Refresher struct {
 	// before the first refresh.
 	MaxVisitorEvents int
 
+	money    *money
 	servers  []*server // the only one, or the replicas of a shard, which have the same facts
 	alone    bool      // no other process writes to the store
 	current  atomic.Int32
@@ -77,12 +78,12 @@ func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
 		VisitorsInOrder: visitorsInOrder,
 		busy:            make(chan struct{}, 1), wake: make(chan struct{}, 1), rebuilds: make(chan struct{}, 1),
 		turn:    turn{automated: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{}},
-		backlog: newBacklog(), published: newPublished(),
+		backlog: newBacklog(), published: newPublished(), money: &money{},
 		// 300 bytes for the visitors of the recent days of a subject, and at most 20,000 for the values of an attribute
 		kept: cache.New(4 << 20),
 	}
 	for _, conn := range replicas {
-		r.servers = append(r.servers, &server{Conn: conn, tables: of})
+		r.servers = append(r.servers, &server{Conn: conn, tables: of, money: r.money})
 	}
 	return r
 }
@@ -100,15 +101,6 @@ func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 // NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.
 func NewShardRefresher(replicas []driver.Conn) *Refresher {
 	return newRefresher(ofShard, replicas...)
-}
-
-// SetCurrencies sets a function that returns the declared currencies of the websites. It must be called before the
-// first refresh. Amounts of events in other currencies are in no sum. If a currency changes, the next refresh folds the
-// visitors with such events again.
-func (r *Refresher) SetCurrencies(of func() map[int64]string) {
-	for _, s := range r.servers {
-		s.currencies = of
-	}
 }
 
 // currentServer returns the server that answers at the moment, with the generation of the facts that this process
@@ -146,9 +138,6 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 		if r.turn.position.Through == 0 {
 			return r.foldFirst(ctx)
 		}
-		if err := r.foldCurrencies(ctx); err != nil {
-			return err
-		}
 		if r.alone {
 			return r.foldEventsAfter(ctx, r.turn.position.Through)
 		}
@@ -162,8 +151,9 @@ var errOutdated = errors.New("the facts were folded by an earlier release")
 // errNewer means that a server of a newer release has folded the facts.
 var errNewer = errors.New("the facts were folded by a newer release: update this program")
 
-// changeFacts calls work while no other refresh of this process runs, and after the fold that has begun is complete. If
-// the facts were folded by an earlier release, it rebuilds them before.
+// changeFacts calls work while no other refresh of this process runs, and after the fold that has begun is complete and
+// amounts are converted by the declared currencies and rates. If the facts were folded by an earlier release, it
+// rebuilds them before.
 func (r *Refresher) changeFacts(ctx context.Context, work func(context.Context) error) (at Position, err error) {
 	for {
 		at, err = r.runExclusively(ctx, func(ctx context.Context) error {
@@ -174,6 +164,9 @@ func (r *Refresher) changeFacts(ctx context.Context, work func(context.Context) 
 				return errOutdated
 			}
 			if err := r.completeFold(ctx); err != nil {
+				return err
+			}
+			if err := r.foldMoney(ctx); err != nil {
 				return err
 			}
 			return work(ctx)
@@ -291,9 +284,14 @@ func (r *Refresher) runExclusively(ctx context.Context, work func(context.Contex
 	defer func() { <-r.busy }()
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
 	for try := 1; ; try++ {
-		// the currencies stay the same during the work
-		r.turn.on = r.currentServer().withCurrencies().of(r.turn.position.Generation)
-		err := r.loadState(ctx)
+		err := r.loadBooks(ctx)
+		if err == nil {
+			err = r.loadState(ctx)
+		}
+		if err == nil && r.turn.position.Refresh > 0 && r.turn.on.currentBooks().rates != r.turn.position.Rates {
+			r.money.noteRates() // another process may have stored rates
+			err = r.loadBooks(ctx)
+		}
 		if err == nil {
 			err = work(ctx)
 		}
@@ -306,6 +304,13 @@ func (r *Refresher) runExclusively(ctx context.Context, work func(context.Contex
 			return Position{}, fmt.Errorf("refresh the facts: %w", err)
 		}
 	}
+}
+
+// loadBooks reads the rates, and sets the server of the work, during which the books stay the same.
+func (r *Refresher) loadBooks(ctx context.Context) error {
+	err := r.money.loadRates(ctx, r.currentServer(), r.alone)
+	r.turn.on = r.currentServer().withBooks().of(r.turn.position.Generation)
+	return err
 }
 
 // lockRefresh waits until no other refresh of this process runs, or the context ends.
@@ -559,7 +564,9 @@ func (r *Refresher) storeChanges(
 	if r.turn.position.Refresh > 0 {
 		changes = append(changes, fold.Change{FactRow: r.turn.position.asRow(), Cancels: true})
 	} else {
-		next.Currencies = encodeCurrencies(r.turn.on.currenciesOf())
+		folded := r.turn.on.currentBooks()
+		next.Currencies = folded.currencies
+		next.Rates = folded.rates
 	}
 	changes = append(changes, fold.Change{FactRow: next.asRow()})
 	token := ""

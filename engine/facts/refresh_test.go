@@ -16,6 +16,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
@@ -34,6 +35,8 @@ type world struct {
 	sent []schema.Event
 	all  []acceptedEvent
 	most int // events of a visitor who is not automated; 0: the default
+
+	books map[int64]*books.Book // by website
 }
 
 type acceptedEvent struct {
@@ -111,7 +114,7 @@ func (w *world) wanted() []fold.FactRow {
 		if e.Kind == schema.KindView {
 			folded.Attributes = e.Join()
 		}
-		folded.SetDetails(e.EncodeDetails(), &e.Details, "")
+		folded.SetDetails(e.EncodeDetails(), &e.Details, w.books[e.WebsiteID])
 		if isNobody := e.VisitorID == 0 && e.Customer != ""; !isNobody {
 			byVisitor[of] = append(byVisitor[of], folded)
 		}

@@ -32,7 +32,7 @@ type selection struct {
 	completions string      // number of completions of a visitor that count
 	conversions string      // and of conversions
 	endsEarly   bool        // the window of times excludes events at its end
-	hasUnknown  bool        // amounts of some events of the subject are in another currency
+	hasUnknown  bool        // there is no rate for amounts of some events of the subject
 }
 
 // Times in milliseconds since 1970: of the first view of the visitor of a row, and of the event of a row.
@@ -50,7 +50,7 @@ const (
 // counted is a condition that the events of a row count. They do not if their visitor has no view before them.
 const counted = "variation != ''"
 
-// ofUnknown is 1 if the amounts of a row are in another currency, and else 0.
+// ofUnknown is 1 if the amounts of a row are not known, and else 0.
 const ofUnknown = "bitAnd(marks, 1)"
 
 // columns maps attributes to columns.

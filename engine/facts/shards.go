@@ -226,7 +226,19 @@ func (s Shards) LastAttempt() (attempt uint64) {
 func (s Shards) VersionAt(m Moment, of schema.Subject) uint64 {
 	const bitsOfDay = 32
 	days := uint64(m.Day)<<bitsOfDay | uint64(m.AcceptedDay()) //nolint:gosec // not negative
-	return days ^ s.SubjectCounters(of).Version
+	return days ^ s.SubjectCounters(of).Version ^ s.ratesVersion()
+}
+
+// ratesVersion returns a number that changes with the rates: reports say if they are old. It is 0 without rates.
+func (s Shards) ratesVersion() uint64 {
+	if len(s) == 0 {
+		return 0
+	}
+	now := s[0].money.knownVersion()
+	if now.Count == 0 {
+		return 0
+	}
+	return xxhash.Sum64String(fmt.Sprint(now))
 }
 
 // SettledVersionOn returns the version of a subject's settled facts on a day: a number that changes with the day, and
@@ -310,7 +322,7 @@ type SubjectCounters struct {
 // GoalCounters are the events of a goal, and the sums of their amounts.
 type GoalCounters struct {
 	Events, Negative  int64       // Negative: those with a value below 0
-	Unknown           int64       // those whose amounts are in another currency, and in no sum
+	Unknown           int64       // those whose amounts have no rate, and are in no sum
 	Value, ExtraValue fold.Int128 // in 1/schema.MoneyScale
 }
 

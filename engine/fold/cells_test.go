@@ -44,14 +44,14 @@ func naiveSums(groups []group, goal, until int64) *bigSums {
 			kinds[e.Kind]++
 			if e.Kind == moments.Goal && (goal == 0 || e.Goal == goal) {
 				goals++
-				if e.Foreign != "" {
+				amounts, _, known := naiveWorth(e)
+				if !known {
 					s.add(26, 1)
-					continue
 				}
 				for i := range totals {
-					totals[i].Add(&totals[i], big.NewInt(e.Amounts[i]))
+					totals[i].Add(&totals[i], big.NewInt(amounts[i]))
 				}
-				if e.Amounts[0] < 0 {
+				if amounts[0] < 0 {
 					s.add(25, 1)
 				}
 			}

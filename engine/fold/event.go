@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
 )
@@ -23,7 +24,7 @@ type Event struct {
 	Kind       moments.Kind
 	Goal       int64
 	Amounts    [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
-	Foreign    string   // currency of the amounts, if it is not that of the website: no sum has them
+	Foreign    string   // currency of the amounts, if it is not that of the website
 	Accepted   int64    // milliseconds since 1970
 	Version    uint64   // of copies that arrived in the same millisecond, merges keep the one with the highest
 	Attributes string   // of a view, joined
@@ -31,7 +32,11 @@ type Event struct {
 	Custom     string   // own attributes, joined
 	Properties string   // joined
 	Items      []schema.Item
-	Customer   uint64 // of a goal: whose order it is; 0: not known
+	Customer   uint64      // of a goal: whose order it is; 0: not known
+	Book       *books.Book // converts the amounts into the currency of the website
+
+	// State is set in a goal that is lost, and that stored rows count: the amounts are those of the rows.
+	State AmountsState
 
 	// A row of a customer of the visitor, which is among the events of each visitor whose orders name the customer.
 	OfCustomer bool
@@ -75,7 +80,7 @@ func (e *Event) compareTime(o *Event) int {
 
 // Version must change whenever AppendVisitorRows returns different rows for the same events. Facts of an earlier
 // version are then rebuilt.
-const Version = 6
+const Version = 7
 
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
@@ -120,9 +125,19 @@ func distinctEvents(events []Event, explain func(Explained)) (distinct, carried 
 	return distinct, carriedOf(distinct, ofCustomers)
 }
 
+// AmountsState says what the amounts of an event are.
+type AmountsState uint8
+
+// The states of amounts.
+const (
+	AmountsSent      AmountsState = iota // in the currency of the event
+	AmountsConverted                     // in the currency of the website
+	AmountsUnknown                       // not known
+)
+
 // SetDetails sets the details, and whether the amounts of a goal are in another currency than that of its website.
-// Without a currency of the website, all are. text is the canonical form of the details.
-func (e *Event) SetDetails(text string, d *schema.Details, currencyOfWebsite string) {
+// Without a currency of the website, all are. text is the canonical form of the details, and book that of the website.
+func (e *Event) SetDetails(text string, d *schema.Details, book *books.Book) {
 	e.Details = text
 	e.Custom = d.JoinAttributes()
 	e.Foreign = ""
@@ -132,31 +147,78 @@ func (e *Event) SetDetails(text string, d *schema.Details, currencyOfWebsite str
 	e.Properties = d.JoinProperties()
 	e.Items = d.Items
 	e.Customer = d.CustomerID()
-	if d.Currency != currencyOfWebsite {
+	if d.Currency != book.CurrencyOf() {
 		e.Foreign = d.Currency
+		e.Book = book
 	}
 }
 
-// countedAmounts returns the amounts in the currency of the website; 0: there is no rate for them.
-func (e *Event) countedAmounts() [3]int64 {
-	if e.Foreign != "" {
-		return [3]int64{}
-	}
-	return e.Amounts
+// Worth is what a goal event is worth in the currency of the website.
+type Worth struct {
+	Amounts [3]int64 // value, profit and extra value
+	Items   []schema.Item
+	IsKnown bool // false: there is no rate for the amounts, and all of them are 0
 }
 
-// countedItems returns the lines of a goal with their amounts in the currency of the website; 0: there is no rate for
-// them.
-func (e *Event) countedItems() []schema.Item {
-	if e.Foreign == "" || len(e.Items) == 0 {
-		return e.Items
+// worth returns what a goal event is worth. Its time is that at which it counts: the rate depends on it.
+func (e *Event) worth() Worth {
+	if e.Foreign == "" || e.State == AmountsConverted {
+		return Worth{e.Amounts, e.Items, true}
 	}
-	items := slices.Clone(e.Items)
+	if e.State == AmountsSent {
+		if x, isKnown := e.Book.FindExchange(e.Foreign, e.At); isKnown {
+			if w := e.convertAmounts(&x); w.IsKnown {
+				return w
+			}
+		}
+	}
+	return Worth{Items: withoutAmounts(e.Items)}
+}
+
+// convertAmounts returns what a goal event is worth by an exchange.
+func (e *Event) convertAmounts(x *books.Exchange) (w Worth) {
+	w = Worth{Items: withoutAmounts(e.Items), IsKnown: true}
+	convert := func(to *int64, amount int64) {
+		if amount != 0 {
+			converted, isKnown := x.Convert(amount)
+			*to = converted
+			w.IsKnown = w.IsKnown && isKnown
+		}
+	}
+	for k, amount := range e.Amounts {
+		convert(&w.Amounts[k], amount)
+	}
+	for i := range e.Items {
+		convert(&w.Items[i].Revenue, e.Items[i].Revenue)
+		convert(&w.Items[i].Profit, e.Items[i].Profit)
+	}
+	return w
+}
+
+// withoutAmounts returns lines of an order with amounts of 0.
+func withoutAmounts(items []schema.Item) []schema.Item {
+	items = slices.Clone(items)
 	for i := range items {
 		items[i].Revenue = 0
 		items[i].Profit = 0
 	}
 	return items
+}
+
+// hashWorth returns a hash of what a goal event in another currency is worth, which depends on rates besides its
+// content; 0: the event is another one.
+func (e *Event) hashWorth() uint64 {
+	if e.Kind != moments.Goal || e.Foreign == "" {
+		return 0
+	}
+	w := e.worth()
+	content := binary.LittleEndian.AppendUint64(nil, e.ID)
+	for _, amount := range w.Amounts {
+		content = binary.LittleEndian.AppendUint64(content, uint64(amount)) //nolint:gosec // bits
+	}
+	lines := schema.Details{Items: w.Items}
+	content = append(content, lines.EncodeDetails()...)
+	return xxhash.Sum64(append(content, byte(oneIf(w.IsKnown))))
 }
 
 // isBare reports whether an event is a goal without exposures.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
 )
@@ -65,7 +66,7 @@ type FactRow struct {
 	Amounts [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Before  [3]int64 // sums over the earlier events of the visitor and goal
 	Marks   uint8    // UnknownValueMark, CarriedMark, RevisedMark
-	Foreign string   // currency of its amounts, if the value is not known; the amounts are then 0
+	Foreign string   // currency in which it was sent, if that is not the currency of the website
 
 	Properties string        // of a goal event, joined
 	Items      []schema.Item // lines of a goal event
@@ -75,8 +76,8 @@ type FactRow struct {
 
 // The marks of goal events.
 const (
-	// UnknownValueMark marks a goal event whose amounts are not known in the currency of its website. It counts as a
-	// goal.
+	// UnknownValueMark marks a goal event whose amounts are not known in the currency of its website, and are 0. It
+	// counts as a goal.
 	UnknownValueMark uint8 = 1
 	// CarriedMark marks an order that names no visitor, and counts for the visitor whose order acquired its customer.
 	CarriedMark uint8 = 4
@@ -145,6 +146,22 @@ type Explained struct {
 	// Basis is the copy that arrived first, the revision that counts, or else the first view of the subject; nil: none.
 	Basis     *Event
 	Variation string // of the rows; empty: the event does not count
+}
+
+// counted returns the event with the time at which it counts.
+func (x *Explained) counted() *Event {
+	e := *x.Event
+	e.At = x.At
+	return &e
+}
+
+// Worth returns what a goal event is worth in the currency of the website.
+func (x *Explained) Worth() Worth { return x.counted().worth() }
+
+// FindExchange returns by what the amounts of a goal event in another currency are converted; false: it is not known.
+func (x *Explained) FindExchange() (books.Exchange, bool) {
+	e := x.counted()
+	return e.Book.FindExchange(e.Foreign, e.At)
 }
 
 // ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
@@ -298,7 +315,8 @@ type visitorEvents struct {
 }
 
 // addEvent adds an event, as it counts, its own rows, and those without exposures. Of these, rows of customers are in
-// the digest, because no other row of the visitor is made of them.
+// the digest, because no other row of the visitor is made of them, and so is what an amount in another currency is
+// worth.
 func (v *visitorEvents) addEvent(own, bare []*Event, counted *Event) {
 	v.row.addMade(own)
 	for _, e := range bare {
@@ -307,6 +325,7 @@ func (v *visitorEvents) addEvent(own, bare []*Event, counted *Event) {
 		}
 	}
 	if !counted.Cancelled {
+		v.row.Digest ^= counted.hashWorth()
 		v.events = append(v.events, counted)
 	}
 }
@@ -394,13 +413,14 @@ func firstOtherView(events []*Event, variation int64) int64 {
 func (v *FactRow) appendGoalRows(rows []FactRow, goals []*Event) []FactRow {
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
 	for i, e := range goals {
+		worth := e.worth()
 		r := FactRow{
 			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First,
 			MultiExposed: v.MultiExposed,
 			Since:        uint64(e.At - v.First), Number: 1, //nolint:gosec // not before the first one
-			Amounts: e.countedAmounts(), Foreign: e.Foreign, Properties: e.Properties, Items: e.countedItems(),
+			Amounts: worth.Amounts, Foreign: e.Foreign, Properties: e.Properties, Items: worth.Items,
+			Marks: e.marks(worth.IsKnown),
 		}
-		r.Marks = e.marks()
 		if i > 0 && goals[i-1].Goal == e.Goal {
 			last := &rows[len(rows)-1]
 			r.Number = last.Number + 1
@@ -414,8 +434,8 @@ func (v *FactRow) appendGoalRows(rows []FactRow, goals []*Event) []FactRow {
 }
 
 // marks returns the marks of a goal event as it counts.
-func (e *Event) marks() (marks uint8) {
-	if e.Foreign != "" {
+func (e *Event) marks(isKnown bool) (marks uint8) {
+	if !isKnown {
 		marks |= UnknownValueMark
 	}
 	if e.Acquired > 0 {

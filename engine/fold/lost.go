@@ -12,13 +12,14 @@ import (
 	"lifthouse/schema"
 )
 
-// content is what the rows of a visitor contain of an event.
+// content is what the rows of a visitor contain of an event, without amounts in another currency: rows have them as
+// they were converted when the event was folded.
 type content struct {
 	Subject schema.Subject
 	Kind    moments.Kind
 	At      int64
 	Goal    int64    // of a goal event
-	Amounts [3]int64 // of a goal event, as they count
+	Amounts [3]int64 // of a goal event
 	Foreign string
 	Details string // the properties and the lines of a goal event
 }
@@ -27,12 +28,18 @@ func (e *Event) content() content {
 	if e.Kind != moments.Goal {
 		return content{Subject: e.Subject, Kind: e.Kind, At: e.At}
 	}
+	amounts := e.Amounts
+	items := e.Items
+	if e.Foreign != "" {
+		amounts = [3]int64{}
+		items = withoutAmounts(items)
+	}
 	details := e.Properties
-	if items := e.countedItems(); len(items) > 0 {
+	if len(items) > 0 {
 		lines := schema.Details{Items: items}
 		details += lines.EncodeDetails()
 	}
-	return content{e.Subject, e.Kind, e.At, e.Goal, e.countedAmounts(), e.Foreign, details}
+	return content{e.Subject, e.Kind, e.At, e.Goal, amounts, e.Foreign, details}
 }
 
 // LostEvents returns the events of which the stored rows of a visitor were made, and which are not among the visitor's
@@ -137,6 +144,10 @@ func (l *losses) addRows(v *FactRow, goals []FactRow) {
 		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal}
 		e.Amounts = r.Amounts
 		e.Foreign = r.Foreign
+		e.State = AmountsConverted
+		if r.Marks&UnknownValueMark != 0 {
+			e.State = AmountsUnknown
+		}
 		e.Properties = r.Properties
 		e.Items = r.Items
 		l.addUnlessPresent(&e, bare)

@@ -30,12 +30,16 @@ func TestLostEvents(t *testing.T) {
 		must.That(t, reflect.DeepEqual(found, again), "the rows do not stay the same: %+v, then %+v", again, found)
 		checkSameSums(t, AppendVisitorRows(slices.Concat(lost, kept, later), MaxVisitorEvents, nil),
 			AppendVisitorRows(slices.Concat(events, later), MaxVisitorEvents, nil))
+		// corrected rates are no loss
+		lost = LostEvents(rows, w.corrected(kept), isShort)
+		must.Equal(t, len(lost), len(events)-len(kept), "events are lost by corrected rates")
 		left := LostEvents(again, w.shuffled(slices.Concat(kept, events)), isShort)
 		must.That(t, len(left) == 0, "lost although they are stored again: %+v", left)
 	})
 }
 
-// distinctVisitor returns events of a visitor without copies, revisions and cancelled events. Goals without exposures have ids of their own.
+// distinctVisitor returns events of a visitor without copies, revisions and cancelled events. Goals without exposures
+// have ids of their own.
 func (w world) distinctVisitor(ids uint64) []Event {
 	events := slices.DeleteFunc(naiveDistinct(w.visitor(7)),
 		func(e Event) bool { return e.Revision > 0 || e.Cancelled })

@@ -96,13 +96,12 @@ func naiveGoalRows(g group, goal int64) []FactRow {
 		r := FactRow{
 			Subject: g.subject, Grain: OfGoal, Goal: goal, Variation: g.variation, Visitor: e.Visitor,
 			First: g.from, Since: uint64(e.At - g.from), Number: uint32(len(rows) + 1), MultiExposed: multiExposed,
-			Amounts: e.Amounts, Before: before, Properties: e.Properties, Items: slices.Clone(e.Items),
+			Before: before, Properties: e.Properties, Foreign: e.Foreign,
 		}
-		if e.Foreign != "" { // it counts, and its amounts do not
-			r.Amounts, r.Marks, r.Foreign = [3]int64{}, 1, e.Foreign
-			for i := range r.Items {
-				r.Items[i].Revenue, r.Items[i].Profit = 0, 0
-			}
+		known := false
+		r.Amounts, r.Items, known = naiveWorth(e)
+		if !known { // it counts, and its amounts do not
+			r.Marks = 1
 		}
 		if e.Acquired > 0 {
 			r.Marks += 4
@@ -252,7 +251,10 @@ func TestDigestsCombineTheOwnEvents(t *testing.T) {
 		for _, g := range naiveGroups(events) {
 			var digest uint64
 			for _, e := range g.rows {
-				digest ^= digestOf(e)
+				digest ^= e.contentHash()
+			}
+			for _, e := range g.events {
+				digest ^= e.hashWorth()
 			}
 			if want[g.subject] == nil {
 				want[g.subject] = map[string]uint64{}
@@ -295,6 +297,21 @@ func TestDigestsShowEveryContent(t *testing.T) {
 	accepted := base
 	accepted.Accepted++
 	check.Equal(t, digestOf(accepted), digestOf(base), "digests of two acceptance times")
+}
+
+// What an amount in another currency is worth depends on rates, and is in the digest.
+func TestDigestsShowRates(t *testing.T) {
+	seen := map[uint64]string{}
+	for _, rate := range []string{"", "160", "161.2", "161.25"} {
+		e := Event{Subject: noSubject, Visitor: 7, ID: 1, At: 2 * day, Kind: moments.Goal, Goal: 1, Foreign: "JPY"}
+		e.Amounts = [3]int64{14_500 * schema.MoneyScale}
+		if rate != "" {
+			e.Book = newBook(prices{"JPY": {1: rate}})
+		}
+		other, is := seen[digestOf(e)]
+		check.That(t, !is, "the digest is the same with the rates %q and %q", rate, other)
+		seen[digestOf(e)] = rate
+	}
 }
 
 // Exchanged attributes of two views are another content, with another first view's attributes.

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"fmt"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/worlds"
@@ -39,9 +41,104 @@ const goalsOfWorld = 3
 type world struct {
 	worlds.Rand
 	start int64
+	book  *books.Book // of a website whose currency is EUR
 }
 
-func newWorld(r worlds.Rand) world { return world{r, worlds.Pick[int64](r, day, 20_575*day)} } // in 1970 and 2026
+// prices are rates by currency and day.
+type prices map[string]map[int64]string
+
+// pricesOf are the rates of the books of worlds.
+var pricesOf = map[*books.Book]prices{}
+
+func newWorld(r worlds.Rand) world {
+	w := world{Rand: r, start: worlds.Pick[int64](r, 12*day, 20_575*day)} // in 1970 and 2026
+	of := prices{}
+	for _, currency := range []string{"JPY", "KWD"} {
+		of[currency] = map[int64]string{}
+		for d := int64(-12); d < 4; d++ {
+			if w.IntN(4) == 0 {
+				of[currency][w.start/day+d] = worlds.Pick(r, "160.00", "0.3", "161.25", "1")
+			}
+		}
+	}
+	w.book = newBook(of)
+	return w
+}
+
+func newBook(of prices) *books.Book {
+	quotes := map[string][]books.Quote{}
+	for currency, prices := range of {
+		for d, text := range prices {
+			rate, err := books.ParseRate(text)
+			if err != nil {
+				panic(err)
+			}
+			quotes[currency] = append(quotes[currency], books.Quote{Day: d, Rate: rate})
+		}
+	}
+	b := &books.Book{Declaration: books.Declaration{Currency: "EUR"}, Rates: books.NewRates("EUR", quotes)}
+	pricesOf[b] = of
+	return b
+}
+
+// corrected returns events with other rates.
+func (w world) corrected(events []Event) []Event {
+	of := prices{}
+	for currency, days := range pricesOf[w.book] {
+		of[currency] = map[int64]string{}
+		for d, text := range days {
+			of[currency][d] = worlds.Pick(w, text, "150")
+		}
+		of[currency][w.start/day+w.Int64N(4)] = "140"
+	}
+	book := newBook(of)
+	events = slices.Clone(events)
+	for i := range events {
+		if events[i].Book != nil {
+			events[i].Book = book
+		}
+	}
+	return events
+}
+
+// naiveWorth returns the amounts of a goal in EUR, as it counts.
+func naiveWorth(e Event) (amounts [3]int64, items []schema.Item, known bool) {
+	items = slices.Clone(e.Items)
+	if e.Foreign == "" {
+		return e.Amounts, items, true
+	}
+	var price *big.Rat
+	for before := int64(10); before > 0; before-- {
+		if text, has := pricesOf[e.Book][e.Foreign][e.At/day-before]; has {
+			price, _ = new(big.Rat).SetString(text)
+		}
+	}
+	known = price != nil
+	convert := func(units int64) int64 {
+		if price == nil {
+			return 0
+		}
+		text := new(big.Rat).Quo(new(big.Rat).SetInt64(units), price).FloatString(0) // rounds half away from zero
+		n, err := strconv.ParseInt(text, 10, 64)
+		known = known && err == nil && max(n, -n) <= schema.MaxMoney*schema.MoneyScale
+		return n
+	}
+	for i, units := range e.Amounts {
+		amounts[i] = convert(units)
+	}
+	for i := range items {
+		items[i].Revenue = convert(items[i].Revenue)
+		items[i].Profit = convert(items[i].Profit)
+	}
+	if !known {
+		amounts = [3]int64{}
+		for i := range items {
+			items[i].Revenue = 0
+			items[i].Profit = 0
+		}
+	}
+	return amounts, items, known
+}
 
 // checkWorlds checks a property in random worlds.
 func checkWorlds(t *testing.T, n int, property func(t *rapid.T, w world)) {
@@ -98,28 +195,28 @@ func (w world) content(e Event, views, variations int) Event {
 	case moments.View:
 		e.Attributes = fmt.Sprintf("device-%d/country-%d", w.IntN(2), w.IntN(2))
 		if w.IntN(3) == 0 {
-			e.setDetails(schema.Details{Attributes: schema.Labels{"plan": worlds.Pick(w, "free", "pro")}})
+			w.setDetails(&e, schema.Details{Attributes: schema.Labels{"plan": worlds.Pick(w, "free", "pro")}})
 		}
 	case moments.Goal:
 		e.Goal = 1 + w.Int64N(goalsOfWorld)
 		e.Amounts = [3]int64{w.amount(), w.amount(), w.amount()}
-		e.setDetails(w.detailsOfGoal())
+		w.setDetails(&e, w.detailsOfGoal())
 		e.Cancelled = w.IntN(6) == 0
 	}
 	return e
 }
 
 // setDetails sets details, on a website whose currency is EUR.
-func (e *Event) setDetails(d schema.Details) {
+func (w world) setDetails(e *Event, d schema.Details) {
 	if text := d.EncodeDetails(); text != "" {
-		e.SetDetails(text, &d, "EUR")
+		e.SetDetails(text, &d, w.book)
 	}
 }
 
 // detailsOfGoal returns a currency, properties and lines of an order, or none of them.
 func (w world) detailsOfGoal() (d schema.Details) {
-	if w.IntN(5) == 0 {
-		d.Currency = worlds.Pick(w, "EUR", "JPY")
+	if w.IntN(3) == 0 {
+		d.Currency = worlds.Pick(w, "EUR", "JPY", "KWD", "USD")
 	}
 	if w.IntN(3) == 0 {
 		d.Properties = schema.Labels{"payment": worlds.Pick(w, "paypal", "card")}

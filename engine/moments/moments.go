@@ -243,6 +243,7 @@ type Rows struct {
 	Complete time.Time      // time up to which all events are known
 	Outliers *Outliers      // bounds of goal values; nil: no z-score
 	Foreign  []string       // currencies of the counted events whose amounts are in no sum
+	OldRates []OldRate      // of the currencies of the counted events
 	Cap      *AppliedCap    // limit of the total values of visitors; nil: none
 
 	Automated map[int64]Automated // by variation
@@ -273,6 +274,12 @@ type CarriedOrders struct {
 	Orders  int64
 	Value   *big.Int // of Orders
 	Revised int64    // orders of visitors whose state is that of a row that names none
+}
+
+// OldRate is the latest rate of a currency, if it is older than the newest order that it converts by days.
+type OldRate struct {
+	Currency       string
+	Latest, Newest time.Time // day of the rate, and time of the order
 }
 
 // Automated counts the automated visitors of a variation, and its others, without filters and window.

@@ -97,6 +97,14 @@ func (m Metric) IsRate() bool {
 	return m == GoalConversionRate || m == ConversionRate || m == CompletionRate
 }
 
+// ReadsAmounts reports whether a metric reads amounts of money.
+func (m Metric) ReadsAmounts() bool {
+	if of := m.Expression(); of != nil {
+		return of.Numerator.ReadsAmounts() || of.Denominator != nil && of.Denominator.ReadsAmounts()
+	}
+	return m == ValuePerVisitor || m == ProfitPerVisitor || m == ExtraValuePerVisitor || m == AverageValue
+}
+
 // IsRatio reports whether a metric is the ratio of two sums over visitors, so that no visitor has a value of it.
 func (m Metric) IsRatio() bool {
 	if of := m.Expression(); of != nil {

@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"strconv"
 
+	"lifthouse/engine/books"
+	"lifthouse/engine/fold"
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -69,13 +71,40 @@ func (l *LineSums) addOrders(orders, value, profit int64, variation string) {
 	}
 }
 
+// Conversion is what the orders of the report in another currency are worth in that of the website.
+type Conversion struct {
+	From      OrderSums `json:"from"`      // as they were sent
+	To        OrderSums `json:"to"`        // in the currency of the website, as the report has them
+	LeastRate string    `json:"leastRate"` // units of the currency for one unit of the website's
+	MostRate  string    `json:"mostRate"`
+
+	least, most *big.Rat
+}
+
+// addOrder adds an order that is converted.
+func (c *Conversion) addOrder(sent, worth [3]int64, x *books.Exchange) {
+	c.From.addOrders(1, sent[0], sent[1])
+	c.To.addOrders(1, worth[0], worth[1])
+	price := x.Price()
+	if c.least == nil || price.Cmp(c.least) < 0 {
+		c.least = price
+		c.LeastRate = x.PriceInWords()
+	}
+	if c.most == nil || price.Cmp(c.most) > 0 {
+		c.most = price
+		c.MostRate = x.PriceInWords()
+	}
+}
+
 // Books are an export beside a report in one currency.
 type Books struct {
-	Currency   string      `json:"currency,omitempty"`
-	Lines      []*LineSums `json:"lines"`
-	Export     OrderSums   `json:"export"`
-	Report     OrderSums   `json:"report"`     // by the facts; amounts that these do not have, by the events
-	Difference Decimal     `json:"difference"` // value that the lines do not explain
+	Currency    string      `json:"currency,omitempty"`
+	Lines       []*LineSums `json:"lines"`
+	Export      OrderSums   `json:"export"`
+	Report      OrderSums   `json:"report"`     // by the facts; amounts in other currencies by the events
+	Difference  Decimal     `json:"difference"` // value that the lines do not explain
+	Converted   *Conversion `json:"converted,omitempty"`
+	RateUnknown *OrderSums  `json:"rateUnknown,omitempty"` // the orders of the report that are not converted
 
 	left OrderSums // what the lines do not explain; 0, unless facts and events differ
 }
@@ -103,6 +132,23 @@ func (b *Books) addRow(row *ExportedOrder) {
 	if isCounted := row.Line == Amount || row.Line == Counted; isCounted && row.isCarried {
 		b.Lines[row.Line].Carried++
 	}
+}
+
+// addForeign adds an order of the report that is in another currency than that of the website.
+func (b *Books) addForeign(s *state, worth *fold.Worth) {
+	sent := s.Event.Amounts
+	b.Report.addOrders(0, sent[0], sent[1])
+	if x, isKnown := s.FindExchange(); isKnown && worth.IsKnown {
+		if b.Converted == nil {
+			b.Converted = &Conversion{}
+		}
+		b.Converted.addOrder(sent, worth.Amounts, &x)
+		return
+	}
+	if b.RateUnknown == nil {
+		b.RateUnknown = &OrderSums{}
+	}
+	b.RateUnknown.addOrders(1, sent[0], sent[1])
 }
 
 // addUp adds up the lines, and compares them between variations. exposed has the visitors of each.

@@ -220,7 +220,11 @@ func (c *Comparison) addReport(
 			visitors = append(visitors, o.Visitor)
 		}
 		if c.isInReport(o.Variation) {
-			c.booksIn(o.Foreign).Report.addOrders(o.Number, o.Value, o.Profit)
+			if o.Foreign == "" {
+				c.Report.addOrders(o.Number, o.Value, o.Profit)
+			} else {
+				c.booksIn(o.Foreign).Report.addOrders(o.Number, 0, 0) // the facts have what they are worth
+			}
 		}
 		c.addUnequal(o.Variation, o.Number, o.Value, o.Profit)
 	})
@@ -254,18 +258,23 @@ func (c *Comparison) findMissing(ctx context.Context, shards facts.Shards, pendi
 }
 
 // addUp adds up the books. exposed has the visitors of each variation, which lines are compared with. The metric is
-// known if the report has no orders in other currencies.
+// known if all orders of the report in other currencies are converted.
 func (c *Comparison) addUp(exposed map[int64]int64) {
 	for _, row := range c.Rows {
 		c.booksIn(row.Currency).addRow(row)
 	}
-	isForeign := func(b *Books) bool { return b.Report.Orders != 0 }
 	for _, b := range c.AllBooks() {
 		b.addUp(c.plan.Variations, exposed)
 	}
-	if !slices.ContainsFunc(c.Others, isForeign) {
-		c.Metric = &Decimal{}
-		c.Metric.Units.Sub(&c.Report.Value.Units, &c.Cap.Units)
+	if slices.ContainsFunc(c.Others, func(b *Books) bool { return b.RateUnknown != nil }) {
+		return
+	}
+	c.Metric = &Decimal{}
+	c.Metric.Units.Sub(&c.Report.Value.Units, &c.Cap.Units)
+	for _, b := range c.Others {
+		if b.Converted != nil {
+			c.Metric.Units.Add(&c.Metric.Units, &b.Converted.To.Value.Units)
+		}
 	}
 }
 

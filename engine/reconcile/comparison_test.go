@@ -17,12 +17,14 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine"
+	"lifthouse/engine/books"
 	"lifthouse/engine/enginetest"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/reconcile"
 	"lifthouse/schema"
+	storedbooks "lifthouse/schema/books"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -45,17 +47,51 @@ type shop struct {
 	skewed   bool   // all orders that are cancelled here are of control
 	window   string // of the goal
 	settle   string
+	// in which orders are besides EUR; there is no rate of CHF
+	currencies []string
 
 	location *time.Location
 	from, to time.Time // of the dates
 	events   []schema.Event
 	rows     [][]string
 	want     []reconcile.Line // of each row
-	sums     map[reconcile.Line]*reconcile.OrderSums
-	report   reconcile.OrderSums
-	totals   map[string]int64 // value of each visitor in the report
+	sums     map[sumKey]*reconcile.OrderSums
+	report   map[string]*reconcile.OrderSums // by currency
+	worth    map[string]*reconcile.OrderSums // of these, by currency, in EUR
+	totals   map[string]int64                // value of each visitor in the report, in EUR
 	visitors int
 	carried  int64 // orders without a visitor that count
+}
+
+// sumKey identifies a line of the books in a currency.
+type sumKey struct {
+	currency string
+	line     reconcile.Line
+}
+
+// rateOn returns the rate of a currency on a day, as it is imported; empty: there is none.
+func rateOn(currency string, day int64) string {
+	switch currency {
+	case "JPY":
+		return fmt.Sprintf("16%d.%02d", day%10, day%100)
+	case "USD":
+		return fmt.Sprintf("1.%04d", 500+day%1000)
+	}
+	return ""
+}
+
+// inEuros returns an amount of an order in EUR; false: there is no rate.
+func inEuros(units int64, currency string, at time.Time) (int64, bool) {
+	if currency == "EUR" {
+		return units, true
+	}
+	rate, isKnown := new(big.Rat).SetString(rateOn(currency, at.Unix()/86_400-1))
+	if !isKnown {
+		return 0, false
+	}
+	text := new(big.Rat).Quo(new(big.Rat).SetInt64(units), rate).FloatString(0) // rounds half away from zero
+	converted, err := strconv.ParseInt(text, 10, 64)
+	return converted, err == nil
 }
 
 //go:embed testdata/shop.yaml
@@ -96,6 +132,7 @@ type order struct {
 	at            time.Time
 	text          string // its value
 	value, profit int64
+	currency      string
 	revision      int64
 	cancelled     bool
 }
@@ -104,6 +141,10 @@ func (s *shop) newOrder(n int, at time.Time) order {
 	o := order{id: fmt.Sprintf("#%d", 1000+n), at: at, revision: at.UnixMilli()}
 	o.text, o.value = s.amount()
 	o.profit = 100 * s.Int64N(2000)
+	o.currency = "EUR"
+	if len(s.currencies) > 0 && s.IntN(2) == 0 {
+		o.currency = s.currencies[s.IntN(len(s.currencies))]
+	}
 	return o
 }
 
@@ -114,6 +155,7 @@ func (s *shop) receive(o *order, exposed bool) {
 		VisitorID: schema.HashID(o.visitor),
 		Kind:      schema.KindGoal, GoalID: 3, Value: o.value, Profit: o.profit, Revision: uint64(o.revision), Cancelled: o.cancelled, //nolint:gosec // not negative
 	}
+	bare.Currency = o.currency
 	earlier := bare
 	earlier.Value, earlier.Revision, earlier.Cancelled = o.value+100*s.Int64N(1000), s.Uint64N(bare.Revision), false
 	if exposed && s.IntN(2) == 0 {
@@ -128,6 +170,7 @@ func (s *shop) export(o *order, line reconcile.Line, cells ...string) {
 	row := []string{
 		o.id, o.at.In(s.location).Format(time.RFC3339), o.visitor, o.text, units(o.profit),
 		strconv.FormatInt(o.revision, 10), strconv.FormatBool(o.cancelled), "3", "",
+		o.currency,
 	}
 	for i := 0; i < len(cells); i += 2 {
 		row[slices.Index(header, cells[i])] = cells[i+1]
@@ -137,14 +180,15 @@ func (s *shop) export(o *order, line reconcile.Line, cells ...string) {
 	if line == reconcile.Unreadable && row[3] != o.text {
 		value = 0
 	}
-	s.note(line, 1, value, o.profit)
+	s.note(o.currency, line, 1, value, o.profit)
 }
 
-func (s *shop) note(line reconcile.Line, orders, value, profit int64) {
-	if s.sums[line] == nil {
-		s.sums[line] = &reconcile.OrderSums{}
+func (s *shop) note(currency string, line reconcile.Line, orders, value, profit int64) {
+	key := sumKey{currency, line}
+	if s.sums[key] == nil {
+		s.sums[key] = &reconcile.OrderSums{}
 	}
-	addTo(s.sums[line], orders, value, profit)
+	addTo(s.sums[key], orders, value, profit)
 }
 
 func addTo(sums *reconcile.OrderSums, orders, value, profit int64) {
@@ -154,15 +198,24 @@ func addTo(sums *reconcile.OrderSums, orders, value, profit int64) {
 }
 
 func (s *shop) counts(o *order) {
-	addTo(&s.report, 1, o.value, o.profit)
-	s.totals[o.visitor] += o.value
+	if s.report[o.currency] == nil {
+		s.report[o.currency] = &reconcile.OrderSums{}
+		s.worth[o.currency] = &reconcile.OrderSums{}
+	}
+	addTo(s.report[o.currency], 1, o.value, o.profit)
+	value, isKnown := inEuros(o.value, o.currency, o.at)
+	profit, _ := inEuros(o.profit, o.currency, o.at)
+	if isKnown {
+		addTo(s.worth[o.currency], 1, value, profit)
+		s.totals[o.visitor] += value
+	}
 }
 
 // countsOnly notes an order that the report counts, and the export has not.
 func (s *shop) countsOnly(o *order, viewed time.Time) {
 	if s.lineOfAge(o, viewed) == reconcile.Counted {
 		s.counts(o)
-		s.note(reconcile.NotInExport, -1, -o.value, -o.profit)
+		s.note(o.currency, reconcile.NotInExport, -1, -o.value, -o.profit)
 	}
 }
 
@@ -179,7 +232,9 @@ func units(amount int64) string {
 	return new(big.Rat).SetFrac64(amount, schema.MoneyScale).FloatString(4)
 }
 
-var header = []string{"eventId", "time", "visitor", "value", "profit", "revision", "cancelled", "goalId", "customer"}
+var header = []string{
+	"eventId", "time", "visitor", "value", "profit", "revision", "cancelled", "goalId", "customer", "currency",
+}
 
 // declaredWindow returns the fields of the goal's conversion window.
 func (s *shop) declaredWindow() string {
@@ -333,7 +388,7 @@ func (s *shop) place(n int) {
 			break
 		}
 		s.export(&o, reconcile.Amount)
-		s.note(reconcile.Amount, 0, -was, -o.profit)
+		s.note(o.currency, reconcile.Amount, 0, -was, -o.profit)
 	case 16: // the export ends before the last orders
 		see()
 		s.receive(&o, true)
@@ -394,6 +449,7 @@ func (s *shop) receiveOf(o *order, customer, visitor string) {
 		GoalID: 3, Value: o.value, Profit: o.profit, Revision: uint64(o.revision), //nolint:gosec // not negative
 	}
 	e.Customer = schema.FormatCustomer(schema.HashCustomer(nil, customer))
+	e.Currency = o.currency
 	if visitor != "" {
 		e.VisitorID = schema.HashID(visitor)
 	}
@@ -404,7 +460,8 @@ func (s *shop) receiveOf(o *order, customer, visitor string) {
 func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine.Engine, facts.Shards, string) {
 	t.Helper()
 	s.Rand, s.location = rand.New(rand.NewPCG(seed, 60)), must.Get(time.LoadLocation(s.zone))(t)
-	s.sums, s.totals = map[reconcile.Line]*reconcile.OrderSums{}, map[string]int64{}
+	s.sums, s.totals = map[sumKey]*reconcile.OrderSums{}, map[string]int64{}
+	s.report, s.worth = map[string]*reconcile.OrderSums{}, map[string]*reconcile.OrderSums{}
 	s.from, s.to = time.Date(2026, 10, 1, 0, 0, 0, 0, s.location), time.Date(2026, 11, 1, 0, 0, 0, 0, s.location)
 	for n := range orders {
 		s.place(n)
@@ -417,6 +474,9 @@ func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	e, w, shards := enginetest.OpenWithFacts(t, conn, c)
 	shards[0].MaxVisitorEvents = most
+	shards[0].SetMoney(func() map[int64]books.Declaration { return c.Snapshot().Money() })
+	s.declareRates(t, conn)
+	shards.NoteRates()
 	s.Shuffle(len(s.events), func(i, j int) { s.events[i], s.events[j] = s.events[j], s.events[i] })
 	for len(s.events) > 0 {
 		some := min(len(s.events), 20_000+s.IntN(20_000))
@@ -434,6 +494,23 @@ func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine
 	export.Flush()
 	must.OK(t, out.Close())
 	return conn, e, shards, path
+}
+
+// declareRates stores rates of each day.
+func (s *shop) declareRates(t *testing.T, conn driver.Conn) {
+	t.Helper()
+	var rates []storedbooks.Rate
+	for _, currency := range s.currencies {
+		for day := s.from.Unix()/86_400 - 40; day <= s.to.Unix()/86_400; day++ {
+			if text := rateOn(currency, day); text != "" {
+				rate := must.Get(books.ParseRate(text))(t)
+				rates = append(rates, storedbooks.Rate{
+					Base: "EUR", Currency: currency, Quote: books.Quote{Day: day, Rate: rate},
+				})
+			}
+		}
+	}
+	must.Get(storedbooks.New(conn).DeclareRates(t.Context(), 1, rates, "test"))(t)
 }
 
 // compare compares the export of the shop with its report.
@@ -458,7 +535,8 @@ func (s *shop) compare(t *testing.T, e *engine.Engine, shards facts.Shards,
 }
 
 // TestEachOrderIsInItsTrueLine compares the exports of three shops with their reports: in time zones in which the clock
-// changes within the dates and in one in which it does not, with each rule for multi-exposed visitors, and with a cap.
+// changes within the dates and in one in which it does not, with each rule for multi-exposed visitors, with a cap, and in
+// several currencies.
 func TestEachOrderIsInItsTrueLine(t *testing.T) {
 	for i, s := range []*shop{
 		{zone: "Europe/Berlin", multiple: catalogue.ExcludeMultiExposed, cap: "p99"},
@@ -466,6 +544,8 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		{zone: "Asia/Kolkata", multiple: catalogue.ExcludeMultiExposed, cap: "100", skewed: true},
 		{zone: "Europe/Paris", multiple: catalogue.ExcludeMultiExposed, cap: "p95", window: "10d", settle: "5d"},
 		{zone: "Europe/Paris", multiple: catalogue.FirstVariation, cap: "p95", window: "none", settle: "5d"},
+		{zone: "Europe/Berlin", multiple: catalogue.ExcludeMultiExposed, cap: "100", currencies: []string{"JPY", "USD"}},
+		{zone: "Asia/Kolkata", multiple: catalogue.FirstVariation, cap: "100", currencies: []string{"USD", "CHF"}},
 	} {
 		conn, e, shards, path := s.open(t, uint64(i), tier.Of(800, 100_000)) //nolint:gosec // small
 		compared, limit := s.compare(t, e, shards, path)
@@ -480,10 +560,14 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 			}
 		}
 		check.Equal(t, wrong, 0, "orders in other lines")
-		for _, line := range compared.Lines {
-			checkSums(t, fmt.Sprint("shop ", i, ", ", line.Line), &line.OrderSums, s.sums[line.Line])
+		for _, b := range compared.AllBooks() {
+			s.checkBooks(t, fmt.Sprint("shop ", i), b)
 		}
-		checkSums(t, fmt.Sprint("shop ", i, ", report"), &compared.Report, &s.report)
+		hasUnknown := slices.Contains(s.currencies, "CHF")
+		check.Equal(t, compared.Metric == nil, hasUnknown, "shop %d: whether the metric is not known", i)
+		if hasUnknown {
+			continue
+		}
 		removed := int64(0)
 		for _, total := range s.totals {
 			removed += max(0, total-limit)
@@ -494,7 +578,11 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 			check.That(t, line.Differs == isSkewed || (!isSkewed && s.skewed),
 				"shop %d: whether the line %s differs between variations", i, line.Line)
 		}
-		check.Equal(t, compared.Lines[reconcile.Counted].Carried, s.carried, "orders without a visitor that count")
+		carried := int64(0)
+		for _, b := range compared.AllBooks() {
+			carried += b.Lines[reconcile.Counted].Carried
+		}
+		check.Equal(t, carried, s.carried, "orders without a visitor that count")
 		check.That(t, s.carried > 0, "no order without a visitor counts")
 		check.That(t, compared.Lines[reconcile.Amount].Newer != 0, "no order has a higher revision in the export")
 
@@ -515,6 +603,28 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		check.Equal(t, corrupted.Difference.String(), "-0.0001",
 			"shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
 	}
+}
+
+// checkBooks compares the books in a currency with those of the shop.
+func (s *shop) checkBooks(t *testing.T, what string, b *reconcile.Books) {
+	t.Helper()
+	what += " " + b.Currency
+	check.Equal(t, b.Difference.String(), "0.0000", what)
+	for _, line := range b.Lines {
+		checkSums(t, fmt.Sprint(what, ", ", line.Line), &line.OrderSums, s.sums[sumKey{b.Currency, line.Line}])
+	}
+	checkSums(t, what+", report", &b.Report, s.report[b.Currency])
+	if b.Currency == "EUR" {
+		return
+	}
+	if rateOn(b.Currency, 0) == "" {
+		must.That(t, b.RateUnknown != nil, "%s: no order is without a rate", what)
+		checkSums(t, what+", without a rate", b.RateUnknown, s.report[b.Currency])
+		return
+	}
+	must.That(t, b.Converted != nil, "%s: no order is converted", what)
+	checkSums(t, what+", sent", &b.Converted.From, s.report[b.Currency])
+	checkSums(t, what+", converted", &b.Converted.To, s.worth[b.Currency])
 }
 
 func checkSums(t *testing.T, what string, got, want *reconcile.OrderSums) {

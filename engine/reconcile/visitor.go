@@ -129,15 +129,11 @@ func (c *Comparison) isCounted(s *state, first *fold.Explained) bool {
 // addCounted subtracts an order that counts from those of the facts, and adds it to the line NotInExport if the export
 // does not have it. It returns the value in the currency of the website that the report has of it.
 func (c *Comparison) addCounted(v *visitorStates, s *state) int64 {
-	isForeign := s.Event.Foreign != ""
 	value := s.Event.Amounts[0]
 	profit := s.Event.Amounts[1]
 	books := c.booksIn(s.Event.Foreign)
-	if isForeign {
-		c.addUnequal(s.Variation, -1, 0, 0) // the facts do not have the amounts
-	} else {
-		c.addUnequal(s.Variation, -1, -value, -profit)
-	}
+	worth := s.Worth()
+	c.addUnequal(s.Variation, -1, -worth.Amounts[0], -worth.Amounts[1])
 	if !c.isInReport(s.Variation) {
 		return 0
 	}
@@ -145,11 +141,10 @@ func (c *Comparison) addCounted(v *visitorStates, s *state) int64 {
 		books.Lines[NotInExport].addOrders(-1, -value, -profit, v.variation)
 		v.lines[books.Lines[NotInExport]] = true
 	}
-	if isForeign {
-		books.Report.addOrders(0, value, profit)
-		return 0
+	if s.Event.Foreign != "" {
+		books.addForeign(s, &worth)
 	}
-	return value
+	return worth.Amounts[0]
 }
 
 // lineOf returns the line of a stored order. first is the first view of the subject; nil: none.

@@ -48,6 +48,7 @@ const (
 	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
 	warningUnseen                  WarningCode = "PURCHASES_WITHOUT_VIEW"
 	warningRateUnknown             WarningCode = "RATE_UNKNOWN"
+	warningRatesOld                WarningCode = "RATES_OLD"
 	warningHistoryShort            WarningCode = "HISTORY_SHORT"
 	WarningReturns                 WarningCode = "RETURNS_DIFFER"
 	warningDenominatorMoved        WarningCode = "DENOMINATOR_MOVED"
@@ -74,7 +75,7 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 	}
 
 	c.checkCap(p, found.Cap, &checks)
-	c.checkCurrencies(p, found.Foreign, &checks)
+	c.checkCurrencies(p, found, &checks)
 	c.checkCustomers(p, found, &checks)
 	c.checkDenominator(p, &checks)
 
@@ -149,19 +150,24 @@ func removedByCap(p *plan.Plan, of moments.Moments) (visitors int64, removed *bi
 	return of.Pair.Capped, units.Mul(units, of.Pair.Removed)
 }
 
-// checkCurrencies names the currencies of the amounts that are in no sum.
-func (c *sliceSums) checkCurrencies(p *plan.Plan, foreign []string, checks *Checks) {
+// checkCurrencies names the currencies of the amounts that are in no sum, and those whose rates are old.
+func (c *sliceSums) checkCurrencies(p *plan.Plan, found *moments.Rows, checks *Checks) {
+	for _, old := range found.OldRates {
+		checks.addWarning(warningRatesOld, "the latest rate of %s is of %s, and an order that it converts of %s: "+
+			"import rates each day (lifthouse rates import)", old.Currency, old.Latest.Format(time.DateOnly),
+			old.Newest.Format(time.DateOnly))
+	}
 	if c.unknown == 0 {
 		return
 	}
-	checks.Currencies = &CurrenciesCheck{c.unknown, append([]string{}, foreign...)}
-	own := "the currency of the website is " + p.Currency
+	checks.Currencies = &CurrenciesCheck{c.unknown, append([]string{}, found.Foreign...)}
+	why := "without a rate to " + p.Currency + " of the 10 days before: import rates (lifthouse rates import)"
 	if p.Currency == "" {
-		own = "the website has no currency: declare it"
+		why = "and the website has no currency: declare it"
 	}
-	checks.addWarning(warningRateUnknown, "%s in %s, and %s; value, profit and averages are withheld, and no look at "+
+	checks.addWarning(warningRateUnknown, "%s in %s, %s; value, profit and averages are withheld, and no look at "+
 		"them is recorded nor harm to them looked for; conversion rates include these events",
-		wording.CountNoun(c.unknown, "goal event")+" with amounts", strings.Join(foreign, ", "), own)
+		wording.CountNoun(c.unknown, "goal event")+" with amounts", strings.Join(found.Foreign, ", "), why)
 }
 
 // knownBefore is how long before the first view the orders of customers must be known: then an old customer who buys

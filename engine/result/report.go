@@ -492,7 +492,7 @@ type CapCheck struct {
 	Reason       stats.Reason `json:"reason,omitempty"`
 }
 
-// CurrenciesCheck counts the counted goal events whose amounts are in another currency than the website's. All sums of
+// CurrenciesCheck counts the counted goal events whose amounts have no rate to the website's currency. All sums of
 // amounts are withheld.
 type CurrenciesCheck struct {
 	Orders  int64    `json:"orders"`

@@ -31,10 +31,10 @@ type sliceSums struct {
 	multiExposed  int64
 	exposedBefore int64
 	immature      map[int64]int64 // visitors by first variation, before exclusion
-	unknown       int64           // counted goal events whose amounts are in another currency, see spreadUnknown
+	unknown       int64           // counted goal events whose amounts are not known, see spreadUnknown
 }
 
-// spreadUnknown withholds the sums of amounts of all variations if some amounts of one are in another currency.
+// spreadUnknown withholds the sums of amounts of all variations if some amounts of one are not known.
 func (c *sliceSums) spreadUnknown(p *plan.Plan) {
 	c.unknown = looks.SpreadUnknown(p, c.counted)
 	for _, counted := range c.periods {

@@ -25,26 +25,19 @@ func (c *Chapter) CountedEvents() (events []metric.Event) {
 	return events
 }
 
-// addGoal adds what a goal says. Amounts in another currency than the website's are in no sum.
+// addGoal adds what a goal says, with its amounts in the currency of the website.
 func (l *Line) addGoal(e *metric.Event) {
-	isKnown := l.folded.Event.Foreign == ""
+	worth := l.folded.Worth()
 	e.Goal = l.GoalID
 	e.Texts = l.Properties
 	e.Numbers = l.Numbers
-	if isKnown {
-		e.Value = l.Value
-		e.Profit = l.Profit
-		e.ExtraValue = l.ExtraValue
-	}
-	for _, item := range l.Items {
-		line := metric.Line{
+	e.Value = worth.Amounts[0]
+	e.Profit = worth.Amounts[1]
+	e.ExtraValue = worth.Amounts[2]
+	for _, item := range worth.Items {
+		e.Lines = append(e.Lines, metric.Line{
 			Product: item.Product, Variant: item.Variant, Category: item.Category, Brand: item.Brand,
-			Quantity: item.Quantity,
-		}
-		if isKnown {
-			line.Revenue = item.Revenue
-			line.Profit = item.Profit
-		}
-		e.Lines = append(e.Lines, line)
+			Quantity: item.Quantity, Revenue: item.Revenue, Profit: item.Profit,
+		})
 	}
 }

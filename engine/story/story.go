@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
@@ -75,12 +76,14 @@ type Line struct {
 
 // ExplainEvents explains all stored events of one visitor, including copies. It returns a chapter for each campaign,
 // widget and experiment, and one for the unattributed goals of each website. A visitor with more than most events of a
-// website is automated. asOf returns a plan as it was in force at the first view of its subject.
+// website is automated. kept are the books of the websites. asOf returns a plan as it was in force at the first view of
+// its subject.
 func ExplainEvents(
-	arrived *ingest.OfVisitor, most int, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan,
+	arrived *ingest.OfVisitor, most int, known *catalogue.Snapshot, kept map[int64]*books.Book,
+	asOf func(*plan.Plan) *plan.Plan,
 ) []*Chapter {
 	x := &explanation{
-		arrived: arrived, known: known, stored: map[*fold.Event]*ingest.Accepted{},
+		arrived: arrived, known: known, kept: kept, stored: map[*fold.Event]*ingest.Accepted{},
 		chapters: map[schema.Subject]*Chapter{}, attributed: map[*fold.Event][]*Line{},
 		orders: map[orderKey]*ingest.Accepted{},
 	}
@@ -106,6 +109,7 @@ func ExplainEvents(
 type explanation struct {
 	arrived    *ingest.OfVisitor
 	known      *catalogue.Snapshot
+	kept       map[int64]*books.Book            // by website
 	stored     map[*fold.Event]*ingest.Accepted // as the events of the fold were read
 	chapters   map[schema.Subject]*Chapter
 	attributed map[*fold.Event][]*Line // of goals without an exposure, in the chapters that include them
@@ -132,16 +136,16 @@ func (x *explanation) storedAs(e *fold.Event) *ingest.Accepted {
 func (x *explanation) eventsByWebsite() map[int64][]fold.Event {
 	ofWebsite := map[int64][]fold.Event{}
 	storedOf := map[int64][]*ingest.Accepted{}
-	currencies := x.known.Currencies()
 	for i := range x.arrived.Events {
 		from := &x.arrived.Events[i]
 		e := fold.Event{
 			Subject: from.SubjectOf(), Visitor: from.VisitorID, ID: from.EventID, At: from.Time.UnixMilli(),
-			Variation: from.VariationID, Kind: kinds[from.Kind], Goal: from.GoalID, Amounts: [3]int64{from.Value},
+			Variation: from.VariationID, Kind: kinds[from.Kind], Goal: from.GoalID,
+			Amounts:  [3]int64{from.Value, from.Profit, from.ExtraValue},
 			Revision: from.Revision, Cancelled: from.Cancelled, Accepted: from.At.UnixMilli(), Version: from.Version,
 			Attributes: from.Device + schema.AttributeSeparator + from.Country,
 		}
-		e.SetDetails(from.EncodeDetails(), &from.Details, currencies[from.WebsiteID])
+		e.SetDetails(from.EncodeDetails(), &from.Details, x.kept[from.WebsiteID])
 		ofWebsite[from.WebsiteID] = append(ofWebsite[from.WebsiteID], e)
 		storedOf[from.WebsiteID] = append(storedOf[from.WebsiteID], from)
 	}
@@ -157,7 +161,6 @@ func (x *explanation) eventsByWebsite() map[int64][]fold.Event {
 
 // addOrders appends the rows of the customers that the visitor's events of a website name.
 func (x *explanation) addOrders(website int64, own []fold.Event) []fold.Event {
-	currency := x.known.Currencies()[website]
 	var rows []fold.Event
 	for i := range x.arrived.Orders {
 		from := &x.arrived.Orders[i]
@@ -166,11 +169,12 @@ func (x *explanation) addOrders(website int64, own []fold.Event) []fold.Event {
 		}
 		e := fold.Event{
 			Subject: from.SubjectOf(), Visitor: own[0].Visitor, ID: from.EventID, At: from.Time.UnixMilli(),
-			Kind: moments.Goal, Goal: from.GoalID, Amounts: [3]int64{from.Value}, Revision: from.Revision,
+			Kind: moments.Goal, Goal: from.GoalID, Revision: from.Revision,
+			Amounts:   [3]int64{from.Value, from.Profit, from.ExtraValue},
 			Cancelled: from.Cancelled, Accepted: from.At.UnixMilli(), Version: from.Version, OfCustomer: true,
 			Buyer: from.VisitorID,
 		}
-		e.SetDetails(from.EncodeDetails(), &from.Details, currency)
+		e.SetDetails(from.EncodeDetails(), &from.Details, x.kept[website])
 		rows = append(rows, e)
 		key := orderKey{website, e.Customer, e.Goal, e.ID, e.Revision}
 		if isFirst := x.orders[key] == nil; isFirst && e.Buyer == 0 { // the first copy counts
@@ -280,14 +284,33 @@ func (c *Chapter) explainReport(known *catalogue.Snapshot, asOf func(*plan.Plan)
 		}
 		if l.folded.Reason > fold.Cancelled {
 			l.Counts, l.Why = c.explainEvent(l, p)
-			if code := l.folded.Event.Foreign; code != "" && l.Counts {
-				l.Why += fmt.Sprintf("; %s is not the currency of the website, so no sum has the amounts", code)
+			if l.folded.Event.Foreign != "" && l.Counts {
+				l.Why += "; " + c.worthInWords(l)
 			}
 			if l.folded.At != l.Time.UnixMilli() {
 				l.Why += "; its time is the earliest of its revisions, " + formatTime(time.UnixMilli(l.folded.At))
 			}
 		}
 	}
+}
+
+// worthInWords says what a goal in another currency than the website's is worth.
+func (c *Chapter) worthInWords(l *Line) string {
+	code := l.folded.Event.Foreign
+	own := c.owned.Websites[c.Subject.WebsiteID].Currency
+	x, isKnown := l.folded.FindExchange()
+	worth := l.folded.Worth()
+	switch {
+	case own == "":
+		return "the website has no currency, so no sum has amounts in " + code
+	case isKnown && worth.IsKnown:
+		return fmt.Sprintf("it counts as %s %s, at %s %s for 1 %s", schema.FormatUnits(worth.Amounts[0]), own,
+			x.PriceInWords(), code, own)
+	case isKnown:
+		return fmt.Sprintf("at %s %s for 1 %s, an amount is above the limit, so no sum has the amounts",
+			x.PriceInWords(), code, own)
+	}
+	return fmt.Sprintf("there is no rate of %s to %s of the days before it, so no sum has the amounts", code, own)
 }
 
 // explainVisitor says whether the visitor is in the report, and why.

@@ -105,7 +105,7 @@ func TestStoriesAddUpToReports(t *testing.T) {
 		stories := map[schema.Subject][]*story.Chapter{}
 		for visitor := range uint64(120) {
 			for _, chapter := range story.ExplainEvents(&ingest.OfVisitor{Events: storedOf(t, conn, visitor)},
-				e.MaxVisitorEvents(), c.Snapshot(), e.AsOfFirstView) {
+				e.MaxVisitorEvents(), c.Snapshot(), e.Books(), e.AsOfFirstView) {
 				stories[chapter.Subject] = append(stories[chapter.Subject], chapter)
 			}
 		}

@@ -33,11 +33,12 @@ type AuditEntry struct {
 	AccountID int64     `json:"accountId"`
 	At        time.Time `json:"at"`
 	By        string    `json:"by"`
-	// account, token, website, goal, target, campaign, widget or webhook; facts, with the id of a website
+	// account, token, website, goal, target, campaign, widget or webhook; facts, with the id of a website; rates, with
+	// the id of the account
 	Kind string `json:"kind"`
 	ID   int64  `json:"id"`
 	// created, changed, archived or revoked; for a state, active or inactive; for facts, loss accepted, visitors
-	// forgotten or events deleted
+	// forgotten, events deleted, facts rebuilt or amounts converted again; for rates, imported
 	Change  string          `json:"change"`
 	Version uint64          `json:"version"`
 	After   json.RawMessage `json:"after"` // the definition or the state
@@ -49,6 +50,8 @@ var (
 	insertAcceptedLoss string
 	//go:embed facts_change.sql
 	insertFactsChange string
+	//go:embed rates.sql
+	insertRates string
 	//go:embed facts_changes.sql
 	factsChangesQuery string
 	//go:embed audit.sql
@@ -68,6 +71,7 @@ const (
 	VisitorsForgotten = "visitors forgotten"
 	EventsDeleted     = "events deleted"
 	FactsRebuilt      = "facts rebuilt"
+	AmountsConverted  = "amounts converted again"
 )
 
 // RecordFactsChange adds to the audit log that the facts of websites changed without new events. Clients that follow
@@ -82,6 +86,17 @@ func (c *Catalogue) RecordFactsChange(ctx context.Context, what string, websites
 		}
 	}
 	return nil
+}
+
+// RecordRates adds to the audit log that rates of an account were imported: of which file, how many are new, and how
+// many are others than before.
+func (c *Catalogue) RecordRates(ctx context.Context, account int64, source string, added, changed int) error {
+	body, err := json.Marshal(map[string]any{"source": source, "new": added, "changed": changed})
+	if err == nil {
+		err = c.conn.Exec(ctx, insertRates, clickhouse.Named("account", account),
+			clickhouse.Named("author", AuthorOf(ctx)), clickhouse.Named("body", string(body)))
+	}
+	return schema.WrapError(err, "write the audit log")
 }
 
 // ReadFactsChanges returns when the facts of each website of an account last changed without new events.
@@ -173,6 +188,8 @@ func changeOf(a *AuditEntry, changed part, archived, switched bool) (string, err
 			return "active", nil
 		}
 		return "inactive", nil
+	case a.Kind == "rates":
+		return "imported", nil
 	case a.Kind == "facts":
 		var facts struct{ Change string }
 		err := json.Unmarshal(a.After, &facts)

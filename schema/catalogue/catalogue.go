@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lifthouse/engine/books"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -127,13 +128,13 @@ func (s *Snapshot) AccountResources(id int64) *AccountResources {
 // AllAccounts returns the accounts ordered by id.
 func (s *Snapshot) AllAccounts() []*AccountResources { return ByID(s.accounts) }
 
-// Currencies returns the currencies of the websites that declare one.
-func (s *Snapshot) Currencies() map[int64]string {
-	of := map[int64]string{}
-	for _, owned := range s.accounts {
+// Money returns what the amounts of the websites that declare a currency are.
+func (s *Snapshot) Money() map[int64]books.Declaration {
+	of := map[int64]books.Declaration{}
+	for account, owned := range s.accounts {
 		for id, site := range owned.Websites {
 			if site.Currency != "" {
-				of[id] = site.Currency
+				of[id] = books.Declaration{Account: account, Currency: site.Currency}
 			}
 		}
 	}

@@ -245,14 +245,14 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `contacts` UInt32,
     `later_ms` Array(UInt64) COMMENT 'times of the other events, in milliseconds after the first view, ascending' CODEC(ZSTD(1)),
     `later_kinds` Array(UInt8) COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
-    `value` Int64 COMMENT 'of a goal event, in 1/10000, like all amounts',
-    `profit` Int64,
+    `value` Int64 COMMENT 'of a goal event, in 1/10000 of the currency of the website, like all amounts; of a position: number of rates',
+    `profit` Int64 COMMENT 'of a position: when the last of the rates was declared',
     `extra_value` Int64,
     `value_before` Int64 COMMENT 'sum over the earlier events of the visitor and goal',
     `profit_before` Int64,
     `extra_value_before` Int64,
-    `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here; 4: it is an order of the visitor\'s customer that names no visitor' CODEC(T64, LZ4),
-    `foreign_currency` LowCardinality(String) COMMENT 'of such amounts',
+    `marks` UInt8 COMMENT 'of a goal event, bits: 1: there is no rate for its amounts, which are 0 here; 4: it is an order of the visitor\'s customer that names no visitor' CODEC(T64, LZ4),
+    `foreign_currency` LowCardinality(String) COMMENT 'in which the amounts of a goal event were sent; empty: that of the website',
     `custom` LowCardinality(String) COMMENT 'own attributes of the first view: name=value\0 of each, by name' CODEC(ZSTD(1)),
     `properties` LowCardinality(String) COMMENT 'of a goal event: name=text\0 or name#number\0 of each, by name; numbers in 1/10000' CODEC(ZSTD(1)),
     `item_product` Array(LowCardinality(String)) COMMENT 'of the lines of a goal event, as the next columns' CODEC(ZSTD(1)),
@@ -361,6 +361,19 @@ CREATE TABLE IF NOT EXISTS notes ON CLUSTER `lift-1`
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (account_id, website_id, subject, subject_id, experiment_id, note_id, withdrawn, at)
+
+CREATE TABLE IF NOT EXISTS rates ON CLUSTER `lift-1`
+(
+    `account_id` Int64,
+    `base` LowCardinality(String) COMMENT 'ISO 4217',
+    `currency` LowCardinality(String) COMMENT 'ISO 4217',
+    `day` Date COMMENT 'converts the orders of the next days (UTC)',
+    `rate` String COMMENT 'decimal number, as it was imported',
+    `source` String COMMENT 'name of the file, or of the token',
+    `declared_at` DateTime64(3, 'UTC') COMMENT 'later than that of all rows before'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ORDER BY (account_id, currency, day, declared_at)
 
 CREATE TABLE IF NOT EXISTS rejects ON CLUSTER `lift-1`
 (

@@ -18,6 +18,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/api/mcp"
 	"lifthouse/engine"
+	money "lifthouse/engine/books"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
@@ -27,6 +28,7 @@ import (
 	"lifthouse/engine/tables"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
+	"lifthouse/schema/books"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/documents"
 	"lifthouse/schema/ingest"
@@ -48,6 +50,7 @@ type Store struct {
 	Engine    *engine.Engine
 	Outbox    *outbox.Outbox
 	Notes     *notes.Notes
+	Books     *books.Books // the rates of the accounts
 	Documents *documents.Documents
 	Summaries *watch.Summaries
 	Facts     facts.Shards
@@ -155,7 +158,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	}
 	for _, shard := range s.Facts {
 		shard.MaxVisitorEvents = cmp.Or(o.MaxVisitorEvents, shard.MaxVisitorEvents)
-		shard.SetCurrencies(func() map[int64]string { return s.Catalogue.Snapshot().Currencies() })
+		shard.SetMoney(func() map[int64]money.Declaration { return s.Catalogue.Snapshot().Money() })
 	}
 	s.Times = o.Times
 	s.Secrets = secrets.NewFolder(o.SecretFolder)
@@ -165,6 +168,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	}
 	s.Outbox = outbox.New(s.Conn)
 	s.Notes = notes.New(s.Conn)
+	s.Books = books.New(s.Conn)
 	s.Documents = documents.New(s.Conn)
 	s.Summaries = watch.NewSummaries(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
@@ -202,7 +206,7 @@ func (s *Store) Readouts(release, publicURL string) *readout.Maker {
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	s.api = api.New(api.Parts{
 		Engine: s.Engine, Catalogue: s.Catalogue, Summaries: s.Summaries, Outbox: s.Outbox,
-		Notes: s.Notes, Documents: s.Documents, Journal: s.Journal,
+		Notes: s.Notes, Books: s.Books, Documents: s.Documents, Journal: s.Journal,
 		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents),
 		Times:     s.Times, Secrets: s.Secrets,
 	}, o)
@@ -291,11 +295,12 @@ type Copied struct {
 	Messages  int
 	Notes     int
 	Documents int
+	Rates     int
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the notes, the documents, the interactions
-// and the events of another store. It only reads the other store. progress is called after each insert of events.
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the notes, the documents, the rates, the
+// interactions and the events of another store. It only reads the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(
 	ctx context.Context, from schema.Address, progress func(done, total uint64),
 ) (copied Copied, err error) {
@@ -336,6 +341,11 @@ func (s *Store) CopyFrom(
 	if err != nil {
 		return copied, err
 	}
+	copied.Rates, err = s.Books.CopyFrom(ctx, conn, accounts)
+	if err != nil {
+		return copied, err
+	}
+	s.Facts.NoteRates()
 	copied.Documents, err = s.Documents.CopyFrom(ctx, conn, accounts)
 	if err != nil {
 		return copied, err

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"lifthouse/engine/books"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/render"
 	"lifthouse/schema"
@@ -27,7 +28,7 @@ const mostShown = 1000
 // WriteCustomer prints the orders of a customer, and for which visitors those count that name none. It does not print
 // what was sent of the customer.
 func WriteCustomer(
-	w io.Writer, all []CustomerOrders, currencies map[int64]string, keyOf func(schema.NamedID) string,
+	w io.Writer, all []CustomerOrders, money map[int64]books.Declaration, keyOf func(schema.NamedID) string,
 ) error {
 	var out strings.Builder
 	if len(all) == 0 {
@@ -53,8 +54,8 @@ func WriteCustomer(
 				visitor = fmt.Sprintf("%016x", o.Visitor)
 			}
 			_, _ = fmt.Fprintf(table, "  %s\t%016x\t%s\t%s\t%s\n", formatMilliseconds(o.At), o.ID,
-				amountInWords(jsonAmount(state.Amounts[0]), cmp.Or(state.Foreign, currencies[c.WebsiteID])), visitor,
-				orderInWords(c.CustomerOrders, o))
+				amountInWords(jsonAmount(state.Amounts[0]), cmp.Or(state.Foreign, money[c.WebsiteID].Currency)),
+				visitor, orderInWords(c.CustomerOrders, o))
 		}
 		_ = table.Flush()
 		if more := len(orders) - mostShown; more > 0 {

@@ -10,15 +10,15 @@ WITH exposed AS (  -- the counted visitors who were first exposed in a range of 
     HAVING sum(toInt64(sign)) > 0
 )
 -- one row per order of these visitors in the range: its variation, its time, and its states in the order in which they
--- arrived; of each, the acceptance time, the revision, whether it belongs to no subject, and the amounts
+-- arrived; of each, the acceptance time, the revision, whether it belongs to no subject, the amounts, and their currency
 SELECT
     exposed_to, ordered_ms,
-    states.1, states.2, states.3, states.4, states.5, states.6, states.7
+    states.1, states.2, states.3, states.4, states.5, states.6, states.7, states.8
 FROM (
     SELECT
         visitor_id,
         min(toUnixTimestamp64Milli(time))                   AS ordered_ms,
-        arraySort(groupArray((toUnixTimestamp64Milli(ingested_at), revision, toUInt8(subject = 'none'), toUInt8(cancelled), value, profit, extra_value))) AS states
+        arraySort(groupArray((toUnixTimestamp64Milli(ingested_at), revision, toUInt8(subject = 'none'), toUInt8(cancelled), value, profit, extra_value, JSONExtractString(details, 'currency')))) AS states
     FROM {{.Sent}}
     WHERE website_id = {website_id:Int64}
         AND event = 'goal'

@@ -7,6 +7,8 @@ SELECT
     toUnixTimestamp64Milli(first_time)  AS through,
     visitor_id                          AS attempt,
     variation                           AS currencies,
+    value                               AS rates,
+    profit                              AS rates_through,
     toBool(goal_id)                     AS rebuilding,
     since_ms                            AS until,
     later_ms                            AS after,
@@ -14,5 +16,5 @@ SELECT
 FROM {{.Facts}}
 WHERE {{.Where}}
     AND section IN (bitShiftLeft(toUInt64(10), 59), bitShiftLeft(toUInt64(11), 59))
-GROUP BY generation, format, number, through, attempt, currencies, rebuilding, until, after
+GROUP BY generation, format, number, through, attempt, currencies, rates, rates_through, rebuilding, until, after
 HAVING copies != 0

@@ -16,9 +16,10 @@ var Start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 // World draws events.
 type World struct {
 	Rand
-	Websites, Visitors int64 // number of those that have events
-	Days               int   // of events since Start
-	Customers          int64 // number of those that goals name; 0: goals name none
+	Websites, Visitors int64    // number of those that have events
+	Days               int      // of events since Start
+	Customers          int64    // number of those that goals name; 0: goals name none
+	Currencies         []string // of the amounts of goals; nil: goals name none
 }
 
 // New returns a world of one website, whose numbers depend on a seed.
@@ -84,6 +85,9 @@ func (w World) Details(kind schema.Kind) (d schema.Details) {
 	}
 	if kind != schema.KindGoal {
 		return d
+	}
+	if len(w.Currencies) > 0 {
+		d.Currency = Pick(w, w.Currencies...)
 	}
 	if w.IntN(2) == 0 {
 		d.Properties = schema.Labels{"payment": Pick(w, "paypal", "card", "a'b", "a*b", "{x:String}")}

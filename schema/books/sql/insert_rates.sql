@@ -1,0 +1,1 @@
+INSERT INTO rates (account_id, base, currency, day, rate, source, declared_at)

@@ -91,7 +91,9 @@ func (c *Catalogue) RecordFactsChange(ctx context.Context, what string, websites
 // RecordRates adds to the audit log that rates of an account were imported: of which file, how many are new, and how
 // many are others than before.
 func (c *Catalogue) RecordRates(ctx context.Context, account int64, source string, added, changed int) error {
-	body, err := json.Marshal(map[string]any{"source": source, "new": added, "changed": changed})
+	body, err := json.Marshal(map[string]any{
+		"source": source, "new": added, "changed": changed, "at": time.Now().UTC(), // each import is a change
+	})
 	if err == nil {
 		err = c.conn.Exec(ctx, insertRates, clickhouse.Named("account", account),
 			clickhouse.Named("author", AuthorOf(ctx)), clickhouse.Named("body", string(body)))

@@ -41,7 +41,7 @@ func TestCurveEqualsTheFold(t *testing.T) {
 	must.OK(t, schema.InsertEvents(t.Context(), conn, events, ingested))
 	must.Get(r.RefreshFacts(t.Context()))(t)
 	in, owned, cohorts := stored{e, events}, drawResources(w, ids...), 0
-	worlds.Check(t, tier.Of(20, 2_000), func(t *rapid.T, random worlds.Rand) {
+	worlds.Check(t, tier.Of(40, 2_000), func(t *rapid.T, random worlds.Rand) {
 		r := drawRequest(worlds.Of(random), 1+random.Int64N(6))
 		r.Dimension, r.Interval, r.Filters.ZScore = "", "", 0
 		if r.Operation == query.WidgetResults { // nothing is compared

@@ -1,7 +1,8 @@
-// Package dashboard contains the files of the page at /, which shows results, of the page of a readout, and of the page at
-// /opinion, which judges past tests. The first two use the API like any other client. make assets builds its script from web. The built files are
-// in the repository, so go build needs no npm. The second computes in the browser, by the program of cmd/opinion. make
-// opinion builds that program, which is not in the repository; without it, the page says that it is missing.
+// Package dashboard contains the files of the page at /, which shows results, of the page of a readout, and of the page
+// at /opinion, which judges past tests. The first two use the API like any other client. make assets builds their
+// scripts from web. The built files are in the repository, so go build needs no npm. The page at /opinion computes in
+// the browser, by the program of cmd/opinion. make opinion builds that program, which is not in the repository; without
+// it, the page says that it is missing.
 package dashboard
 
 import (

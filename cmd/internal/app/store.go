@@ -300,7 +300,8 @@ type Copied struct {
 }
 
 // CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the notes, the documents, the rates, the
-// interactions and the events of another store. It only reads the other store. progress is called after each insert of events.
+// interactions and the events of another store. It only reads the other store. progress is called after each insert of
+// events.
 func (s *Store) CopyFrom(
 	ctx context.Context, from schema.Address, progress func(done, total uint64),
 ) (copied Copied, err error) {

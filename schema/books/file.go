@@ -135,9 +135,8 @@ func (f *RateFile) readHeader(line int, header []string) func(int, []string) {
 		if hasBase {
 			f.checkBase(line, fields[base])
 		}
-		if day, isDay := f.parseDay(line, fields[at[dateColumn]]); isDay {
-			f.addRate(line, day, fields[at[currencyColumn]], rateColumn, fields[at[rateColumn]])
-		}
+		day := f.parseDay(line, fields[at[dateColumn]])
+		f.addRate(line, day, fields[at[currencyColumn]], rateColumn, fields[at[rateColumn]])
 	}
 }
 
@@ -184,9 +183,9 @@ func (f *RateFile) readWideHeader(line int, header []string) func(int, []string)
 		return nil
 	}
 	return func(line int, fields []string) {
-		day, isDay := f.parseDay(line, fields[0])
+		day := f.parseDay(line, fields[0])
 		for i, code := range header[1:] {
-			if text := fields[i+1]; isDay && text != "N/A" {
+			if text := fields[i+1]; text != "N/A" {
 				f.addRate(line, day, code, code, text)
 			}
 		}
@@ -208,13 +207,16 @@ func (f *RateFile) checkBase(line int, base string) {
 	}
 }
 
-// parseDay returns the day of a date.
-func (f *RateFile) parseDay(line int, text string) (day int64, isDay bool) {
+// noDay is the day of a date with a fault.
+const noDay = -1
+
+// parseDay returns the day of a date, or noDay.
+func (f *RateFile) parseDay(line int, text string) int64 {
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		at, err = time.Parse("2 January 2006", text) // the daily file of the European Central Bank
 	}
-	day = dayOf(at)
+	day := dayOf(at)
 	switch {
 	case err != nil:
 		f.addFault(line, dateColumn, text, "must be a date such as 2026-05-04")
@@ -223,9 +225,9 @@ func (f *RateFile) parseDay(line int, text string) (day int64, isDay bool) {
 	case day > f.today:
 		f.addFault(line, dateColumn, text, "must not be in the future; today is "+dateOf(f.today)+" (UTC)")
 	default:
-		return day, true
+		return day
 	}
-	return 0, false
+	return noDay
 }
 
 // addRate adds a rate.
@@ -243,7 +245,7 @@ func (f *RateFile) addRate(line int, day int64, currency, field, text string) {
 	case currency == f.base:
 		f.addFault(line, currencyColumn, currency, "must be another currency than the base")
 	}
-	if err != nil || !isCurrency {
+	if err != nil || !isCurrency || day == noDay {
 		return
 	}
 	key := quoteKey{currency, day}

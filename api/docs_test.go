@@ -84,7 +84,7 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 		of := schema.Value
 		switch {
 		case name == "eventId", name == "requestId": // chosen by a client
-		case name == "id" && of.Type.Includes("string") && of.Pattern != "": // of an entry of the log
+		case of.Type.Includes("string") && of.Pattern != "": // a hash, of an entry of the log or of a readout
 		case id.MatchString(name):
 			ids++
 			isKey := of.Type.Includes("string") && of.MaxLength != nil // of an event

@@ -26,7 +26,8 @@ func (p *past) arriveReturning(all *[]schema.Event, day int, after [2]int) {
 	p.arriveCancellations(*all, day, after)
 }
 
-// arriveCancellations stores the cancellations of a day.
+// arriveCancellations stores the cancellations of a day, which are accepted at its end. So those of today, whatever its
+// time is, are not known yet.
 func (p *past) arriveCancellations(all []schema.Event, day int, after [2]int) {
 	p.t.Helper()
 	type of struct {
@@ -48,7 +49,7 @@ func (p *past) arriveCancellations(all []schema.Event, day int, after [2]int) {
 		}
 	}
 	if len(arriving) > 0 {
-		must.OK(p.t, schema.InsertEvents(p.t.Context(), p.conn, arriving, today.Add(23*time.Hour+time.Minute)))
+		must.OK(p.t, schema.InsertEvents(p.t.Context(), p.conn, arriving, today.AddDate(0, 0, 1)))
 	}
 }
 

@@ -15,6 +15,7 @@ type Reading struct {
 	Plan      *plan.Plan // of the question
 	Published time.Time  // when it is or was due; zero: the last look of the plan is not known yet
 	Rows      []LookRow  // by treatment; none: it is not due
+	HasNoLook bool       // the subject ended before its first look, so there is nobody to follow
 }
 
 // IsRecorded reports whether the reading is in the ledger.
@@ -88,7 +89,7 @@ func RecordedReadings(declared *plan.Plan, recorded []Record) (all []Reading) {
 		rows := recordedReading(question, recorded)
 		if len(rows) > 0 {
 			cohort := Look{End: rows[0].End}
-			all = append(all, Reading{question, followUpEnd(question, cohort), rows})
+			all = append(all, Reading{Plan: question, Published: followUpEnd(question, cohort), Rows: rows})
 		}
 	}
 	return all
@@ -126,7 +127,10 @@ func (a *Analysis) readFollowUp(recorded []Record, series Series) error {
 		}
 	}
 	for _, question := range followUpsOf(a.Plan) {
-		of := Reading{Plan: question, Rows: recordedReading(question, recorded)}
+		of := Reading{
+			Plan: question, Rows: recordedReading(question, recorded),
+			HasNoLook: a.Plan.Ended && a.Next.IsZero() && len(a.Looks) == 0,
+		}
 		if isKnown {
 			of.Published = followUpEnd(question, cohort)
 		}

@@ -65,7 +65,11 @@ func NewFollowUp(of *looks.Reading) FollowUp {
 	if len(of.Rows) == 0 {
 		f.Reason = reasonNotMature
 		f.Text = f.metricInWords() + " is read when the last look of the campaign is known."
-		if !of.Published.IsZero() {
+		switch {
+		case of.HasNoLook:
+			f.Reason = stats.ReasonTooEarly
+			f.Text = f.metricInWords() + " is not read: the campaign ended before its first look."
+		case !of.Published.IsZero():
 			f.Text = f.metricInWords() + " is due on " + of.Published.UTC().Format(time.DateOnly) + "."
 		}
 		return f

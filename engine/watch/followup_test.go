@@ -209,6 +209,21 @@ func TestAStoppedCampaignIsFollowed(t *testing.T) {
 	check.Equal(t, report(p.first.AddDate(0, 0, 20)), due, "the report until a day before")
 }
 
+// A campaign that is stopped within its first week has no look, so nobody is followed.
+func TestACampaignWithoutALookIsNotFollowed(t *testing.T) {
+	p := newFollowed(t, 5*aDay)
+	all := drawSpenders(p, rand.New(rand.NewPCG(81, 8)), 200)
+	for day := range 40 {
+		p.arriveOrders(day, all)
+	}
+	p.pass(p.server, 100, 1)
+	check.Equal(t, len(p.readings()), 0, "readings")
+	r := must.Get(p.server.ComputeReport(t.Context(), p.declared(time.Time{})))(t)
+	must.Equal(t, len(r.FollowUp), 2, "readings of the report")
+	check.Equal(t, string(r.FollowUp[0].Reason), "TOO_EARLY", "the reason")
+	check.Contains(t, r.FollowUp[0].Text, "the campaign ended before its first look", "the text")
+}
+
 // declared returns the plan of the report about the declared question until a time; zero: of all days.
 func (p *past) declared(until time.Time) *plan.Plan {
 	p.t.Helper()

@@ -10,8 +10,8 @@ import { metrics, why } from "./words.js";
 /** Rows are those of a reading: one for each variation but control, or the day on which it is due.
  * @param {{ reading: Reading }} props */
 function Rows({ reading }) {
-  const { window: within, metric: name, variations, publishedAt } = reading, days = within.replace("d", " days");
-  if (!variations) return <tr><th scope="row">{days}</th><td colSpan={3} class="quiet">{publishedAt ? <>due on <span class="at">{publishedAt.slice(0, 10)}</span></> : "due when the last look is known"}</td></tr>;
+  const { window: within, metric: name, variations, publishedAt, reason } = reading, days = within.replace("d", " days");
+  if (!variations) return <tr><th scope="row">{days}</th><td colSpan={3} class="quiet">{publishedAt ? <>due on <span class="at">{publishedAt.slice(0, 10)}</span></> : reason === "TOO_EARLY" ? "the campaign ended before its first look" : "due when the last look is known"}</td></tr>;
   const [control, ...treatments] = variations;
   return treatments.map(({ id, name: variation, value, comparison: c, finding }) => (
     <tr key={id}>

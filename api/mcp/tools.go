@@ -295,6 +295,12 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 	for _, other := range r.Checks.Interactions {
 		a.Sentences = append(a.Sentences, shortenText(other.Text, maxSentence))
 	}
+	for i := range r.FollowUp {
+		a.Sentences = append(a.Sentences, shortenText(r.FollowUp[i].Text, maxSentence))
+	}
+	if len(r.FollowUp) > 0 {
+		a.Sentences = append(a.Sentences, result.MeaningOfFollowUp)
+	}
 	a.Reasons = slices.Compact(slices.Sorted(slices.Values(a.Reasons)))
 	for _, w := range r.Checks.Warnings {
 		a.Warnings = append(a.Warnings, w.Code)

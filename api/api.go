@@ -66,6 +66,7 @@ type API struct {
 	files    *results.Admission            // for files of visitors
 	bulks    *results.Admission            // for all results
 	tables   *results.Admission            // for tables
+	pictures *results.Admission            // for pictures that are sent
 	readouts *readout.Maker
 	maxTable int // bytes of a table that is kept
 	bodies   *bodies
@@ -107,6 +108,8 @@ func New(parts Parts, o Options) *API {
 	s.bulks = results.NewAdmission(queue, s.metrics.results.Shed)
 	queue.Slots = tableSlots
 	s.tables = results.NewAdmission(queue, s.metrics.results.Shed)
+	queue.Slots = 1
+	s.pictures = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.maxTable = maxTable
 	s.rates = newRateLimits[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
 	s.failures = newRateLimits[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
@@ -173,6 +176,7 @@ func (s *API) newRouter() http.Handler {
 // addRoutes adds every operation. Each GET route also answers HEAD.
 func (s *API) addRoutes(router *gin.Engine) {
 	s.addReadouts(router)
+	s.addPictures(router)
 	open := getRoutes(router)
 	open("/healthz", func(*gin.Context) (any, error) { return healthy, nil })
 	open("/readyz", s.checkReadiness)

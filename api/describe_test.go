@@ -55,10 +55,10 @@ func TestRoutesAndDocumentAreTheSame(t *testing.T) {
 		check.That(t, slices.Contains(routed, route), "%s is documented and not routed", route)
 	}
 	if n := len(slices.DeleteFunc(documented,
-		func(route string) bool { return !strings.Contains(route, " /v1/") })); n != 16+6+5+3+1+2+3+3+7+2 {
+		func(route string) bool { return !strings.Contains(route, " /v1/") })); n != 16+6+5+3+1+2+3+3+7+2+2 {
 		t.Errorf("%d operations under /v1, want the contract's 16, 3 for pickers of filters, 3 for visitors, 6 for "+
 			"worth, plans, undeclared and sources, 1 for all results, 2 for tables, 3 for questions, 3 for "+
-			"the log, 7 for readouts, 2 for rates", n)
+			"the log, 7 for readouts, 2 for rates, 2 for pictures", n)
 	}
 }
 

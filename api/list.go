@@ -318,6 +318,8 @@ type campaign struct {
 	AutoStop   string              `json:"autoStop,omitempty"`
 	Tags       []string            `json:"tags,omitempty"`
 
+	ControlPicture string `json:"controlPicture,omitempty"`
+
 	Status     *result.ListedStatus  `json:"status,omitempty"`    // only if requested
 	Variations []catalogue.Variation `json:"variations,omitzero"` // only of a single campaign
 }
@@ -355,7 +357,7 @@ func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
 		Goals: c.Goals, MinDays: c.MinDays, Questions: c.Questions, FollowUp: c.FollowUp,
 		Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop,
-		Tags: c.Tags,
+		Tags: c.Tags, ControlPicture: c.ControlPicture,
 	}
 }
 

@@ -114,7 +114,7 @@ func (s *API) listReadouts(kind schema.SubjectKind) handler {
 			return nil, err
 		}
 		ctx := c.Request.Context()
-		all, err := s.Documents.ReadDocuments(ctx, owned.ID, subject.WebsiteID)
+		all, err := s.Documents.ReadDocuments(ctx, owned.ID, subject.WebsiteID, documents.Readout)
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
@@ -257,11 +257,11 @@ func (s *API) findReadout(c *gin.Context) (*documents.Document, error) {
 		return nil, notFound("no readout " + id)
 	}
 	ctx := c.Request.Context()
-	found, err := s.Documents.FindDocument(ctx, token.AccountID, token.WebsiteID, id)
+	found, err := s.Documents.FindDocument(ctx, token.AccountID, token.WebsiteID, documents.Readout, id)
 	switch {
 	case err != nil:
 		return nil, source.StoreFailure(ctx, err)
-	case found == nil || found.Kind != documents.Readout:
+	case found == nil:
 		return nil, notFound("no readout " + id)
 	}
 	return found, nil
@@ -315,7 +315,7 @@ func (s *API) getReadoutFile(c *gin.Context) (any, error) {
 	c.Header("X-Content-Type-Options", "nosniff")
 	c.Header("Referrer-Policy", "no-referrer")
 	return reply{
-		kind: htmlType, body: body, tag: `"` + found.Digest + `"`, keep: "private, max-age=31536000, immutable",
+		kind: htmlType, body: body, tag: `"` + found.Digest + `"`, keep: keptForever,
 	}, nil
 }
 
@@ -326,7 +326,7 @@ func (s *API) withdrawReadout(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	token := tokenOf(c)
-	_, err = s.Documents.WithdrawDocument(c.Request.Context(), found.AccountID, 0, found.ID, authorOfNotes(&token))
+	_, err = s.Documents.WithdrawReadout(c.Request.Context(), found.AccountID, 0, found.ID, authorOfNotes(&token))
 	if err != nil {
 		return nil, changeFailure(c, err, "repeat the request, which is idempotent")
 	}

@@ -20,6 +20,7 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
@@ -37,6 +38,8 @@ type reply struct {
 
 // Values of Cache-Control.
 const (
+	// keptForever is for documents, which never change.
+	keptForever = "private, max-age=31536000, immutable"
 	// revalidated is for data that a start, a stop or an apply changes immediately.
 	revalidated = "private, no-cache"
 	// briefly is for results, whose data are refreshed every second.
@@ -69,7 +72,7 @@ func sendReply(c *gin.Context, r reply) {
 		return
 	}
 	kind := r.kind
-	if kind != lineType {
+	if kind != lineType && kind != documents.JPEG {
 		kind += "; charset=utf-8"
 	}
 	c.Data(cmp.Or(r.status, http.StatusOK), kind, r.body)

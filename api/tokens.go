@@ -142,7 +142,7 @@ func (s *API) checkSharedReadout(c *gin.Context, fields *bodyFields, account int
 		return nil
 	}
 	ctx := c.Request.Context()
-	found, err := s.Documents.FindDocument(ctx, account, 0, id)
+	found, err := s.Documents.FindDocument(ctx, account, 0, documents.Readout, id)
 	switch {
 	case err != nil:
 		return source.StoreFailure(ctx, err)

@@ -153,7 +153,7 @@ func TestFlagsHaveBounds(t *testing.T) {
 			"lifthouse restore": {"x"}, "lifthouse token revoke": {"1"}, "lifthouse share": {"campaign", "1"},
 			"lifthouse webhook resend": {"x"}, "lifthouse outcome": {"campaign", "1"}, "lifthouse webhook test": {"1"},
 			"lifthouse report": {"campaign", "1"}, "lifthouse reconcile": {"orders.csv", "campaign", "1"}, "lifthouse looks": {"campaign", "1"}, "lifthouse ask": {"x"},
-			"lifthouse note": {"x"}, "lifthouse opinion": {"x"}, "lifthouse readout": {"campaign", "1"}, "lifthouse rates import": {"x"},
+			"lifthouse note": {"x"}, "lifthouse opinion": {"x"}, "lifthouse picture": {"x"}, "lifthouse readout": {"campaign", "1"}, "lifthouse rates import": {"x"},
 			"lifthouse compare": {"--control=1/2", "--treatment=1/2"},
 		},
 		Meaningful: meaningful,

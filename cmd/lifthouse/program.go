@@ -183,7 +183,7 @@ func (p *program) rootCommand() *cobra.Command {
 		p.reconcileCommand(), p.discoverCommand(), p.completeSubjects(p.shareCommand()),
 		p.completeSubjects(p.outcomeCommand()), p.planCommand(), p.worthCommand(), p.tablesCommand(), p.auditCommand(),
 		p.completeSubjects(p.logCommand()), p.completeSubjects(p.noteCommand()),
-		p.completeSubjects(p.readoutCommand()), p.opinionCommand(), p.migrateCommand(),
+		p.completeSubjects(p.readoutCommand()), p.pictureCommand(), p.opinionCommand(), p.migrateCommand(),
 		p.readyCommand(), p.factsCommand(), p.completeSubjects(p.reportCommand()), p.askCommand(),
 		p.completeSubjects(p.looksCommand()), p.compareCommand(),
 		p.mcpCommand(),

@@ -49,7 +49,7 @@ func (p *program) readoutCommand() *cobra.Command {
 	}
 	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
 		if o.withdraw != "" {
-			found, err := s.Documents.WithdrawDocument(ctx, s.owned.ID, o.website, o.withdraw, catalogue.AuthorOf(ctx))
+			found, err := s.Documents.WithdrawReadout(ctx, s.owned.ID, o.website, o.withdraw, catalogue.AuthorOf(ctx))
 			if err == nil && !found {
 				err = fmt.Errorf("readout: %w", noReadout(o.withdraw))
 			}

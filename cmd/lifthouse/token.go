@@ -238,7 +238,7 @@ func findWebsite(owned *catalogue.AccountResources, given string) (int64, error)
 func newReadoutShare(
 	ctx context.Context, s ownedStore, id, name string, expires time.Duration,
 ) (catalogue.Token, error) {
-	found, err := s.Documents.FindDocument(ctx, s.owned.ID, 0, id)
+	found, err := s.Documents.FindDocument(ctx, s.owned.ID, 0, documents.Readout, id)
 	switch {
 	case err != nil:
 		return catalogue.Token{}, err

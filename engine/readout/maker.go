@@ -78,7 +78,7 @@ func (m *Maker) MakeReadout(
 	if err != nil {
 		return made, false, err
 	}
-	earlier, err := m.Documents.ReadDocuments(ctx, owned.ID, subject.WebsiteID)
+	earlier, err := m.Documents.ReadDocuments(ctx, owned.ID, subject.WebsiteID, documents.Readout)
 	if err != nil {
 		return made, false, err
 	}

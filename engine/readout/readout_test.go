@@ -240,7 +240,7 @@ func checkContent(t *testing.T, s *shop) {
 	t.Logf("made in %s", time.Since(started))
 	check.That(t, isNew, "another comment is not another readout")
 	check.Contains(t, textOf(t, s.readBody(&other)), "It follows readout "+of.ID)
-	must.Get(s.Documents.WithdrawDocument(t.Context(), 1, 0, other.ID, "Ada"))(t)
+	must.Get(s.Documents.WithdrawReadout(t.Context(), 1, 0, other.ID, "Ada"))(t)
 	again, isNew := s.makeReadout(readout.Asked{By: "Ben", Text: "Another comment"})
 	check.That(t, isNew, "a readout that was withdrawn cannot be made again")
 	check.That(t, again.ID != other.ID, "it has the id of the one that was withdrawn")
@@ -363,7 +363,7 @@ func TestDecisionsHaveAReadout(t *testing.T) {
 		})
 	}
 	all.Wait()
-	made := must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0))(t)
+	made := must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0, documents.Readout))(t)
 	must.Equal(t, len(made), 1, "readouts")
 	check.Equal(t, made[0].MadeBy, "", "who made it")
 	check.Equal(t, made[0].Look, 3, "look")
@@ -378,7 +378,7 @@ func TestDecisionsHaveAReadout(t *testing.T) {
 	for _, one := range both {
 		one.recorder.RecordDue(t.Context(), s.first.AddDate(0, 0, 25))
 	}
-	check.Equal(t, len(must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0))(t)), 1, "readouts a day later")
+	check.Equal(t, len(must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0, documents.Readout))(t)), 1, "readouts a day later")
 	id := must.Get(s.MakeOwn(t.Context(), s.owned(), campaign))(t)
 	check.Equal(t, id, made[0].ID, "a server that ended before it wrote the message makes the same")
 }

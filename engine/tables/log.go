@@ -20,6 +20,7 @@ import (
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/notes"
 )
 
@@ -187,7 +188,7 @@ func (r *reading) readNotes(ctx context.Context) (entries []Entry, err error) {
 
 // readReadouts returns the entries of readouts.
 func (r *reading) readReadouts(ctx context.Context) (entries []Entry, err error) {
-	made, err := r.Documents.ReadDocuments(ctx, r.owned.ID, r.WebsiteID)
+	made, err := r.Documents.ReadDocuments(ctx, r.owned.ID, r.WebsiteID, documents.Readout)
 	if err != nil {
 		return nil, source.StoreFailure(ctx, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lifthouse/schema/documents"
 )
 
 // Change is a change of one resource that applying a file makes, or would make.
@@ -79,9 +81,13 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 ) (changes []Change, version uint64, err error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]map[int64]Plan{}
+	pictures, err := c.readPictures(ctx, &file)
+	if err != nil {
+		return nil, 0, err
+	}
 	retry := false // after a conflict: some rows are already stored, and the version was compared before
 	_, err = c.changeRows(ctx, nil, func(current []row, known *Snapshot) ([]row, error) {
-		if err := file.validateAgainst(known).Err(); err != nil {
+		if err := file.validateAgainst(known, pictures).Err(); err != nil {
 			return nil, err
 		}
 		a := applier{
@@ -118,6 +124,27 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 		return nil, 0, errors.Join(err, c.RefreshSnapshot(ctx))
 	}
 	return changes, version, err
+}
+
+// readPictures returns the ids of the stored pictures of the accounts that a file declares with a picture.
+func (c *Catalogue) readPictures(ctx context.Context, file *File) (map[int64]map[string]bool, error) {
+	of := map[int64]map[string]bool{}
+	stored := documents.New(c.conn)
+	for i := range file.Accounts {
+		account := &file.Accounts[i]
+		if len(account.pictures()) == 0 {
+			continue
+		}
+		all, err := stored.ReadDocuments(ctx, account.ID, 0, documents.Picture)
+		if err != nil {
+			return nil, err
+		}
+		of[account.ID] = map[string]bool{}
+		for k := range all {
+			of[account.ID][all[k].ID] = true
+		}
+	}
+	return of, nil
 }
 
 // mayChange reports whether the file may change an account.

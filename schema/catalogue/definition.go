@@ -45,8 +45,67 @@ type File struct {
 type Account struct {
 	ID       int64     `yaml:"id" json:"id"`
 	Name     string    `yaml:"name" json:"name"`
+	Logo     string    `yaml:"logo,omitempty" json:"logo,omitempty"` // id of a stored picture; empty: none
 	Websites []Website `yaml:"websites,omitempty" json:"-"`
 	Webhooks []Webhook `yaml:"webhooks,omitempty" json:"-"`
+}
+
+// pictures returns the ids of the pictures that an account declares.
+func (a *Account) pictures() (ids []string) {
+	ids = appendPictures(ids, a.Logo)
+	for i := range a.Websites {
+		for k := range a.Websites[i].Campaigns {
+			ids = appendPictures(ids, a.Websites[i].Campaigns[k].Pictures()...)
+		}
+		for k := range a.Websites[i].Widgets {
+			ids = appendPictures(ids, a.Websites[i].Widgets[k].Pictures()...)
+		}
+	}
+	return ids
+}
+
+// appendPictures adds the ids of pictures that are not empty.
+func appendPictures(to []string, ids ...string) []string {
+	for _, id := range ids {
+		if id != "" {
+			to = append(to, id)
+		}
+	}
+	return to
+}
+
+// Pictures returns the ids of the stored pictures of a campaign.
+func (c *Campaign) Pictures() []string {
+	ids := appendPictures(nil, c.ControlPicture)
+	for i := range c.Variations {
+		ids = appendPictures(ids, c.Variations[i].Picture)
+	}
+	return ids
+}
+
+// Pictures returns the ids of the stored pictures of a widget and its experiments.
+func (w *Widget) Pictures() (ids []string) {
+	for i := range w.Variations {
+		ids = appendPictures(ids, w.Variations[i].Picture)
+	}
+	for i := range w.Experiments {
+		for k := range w.Experiments[i].Variations {
+			ids = appendPictures(ids, w.Experiments[i].Variations[k].Picture)
+		}
+	}
+	return ids
+}
+
+// Pictures returns the ids of the logo and of the stored pictures of what an account owns.
+func (o *AccountResources) Pictures() []string {
+	ids := appendPictures(nil, o.Logo)
+	for _, campaign := range o.Campaigns {
+		ids = append(ids, campaign.Pictures()...)
+	}
+	for _, widget := range o.Widgets {
+		ids = append(ids, widget.Pictures()...)
+	}
+	return ids
 }
 
 // Website owns goals, targets, campaigns and widgets. Its id is unique across all accounts, because events contain only
@@ -121,12 +180,14 @@ type Campaign struct {
 	// FollowUp reads the later orders of the visitors; nil: none.
 	FollowUp *FollowUp `yaml:"followUp,omitempty" json:"followUp,omitempty"`
 	// AutoStopRollBack, AutoStopInvalid or AutoStopBoth; empty: only people stop the campaign
-	AutoStop   string      `yaml:"autoStop,omitempty" json:"autoStop,omitempty"`
-	Hypothesis string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
-	Owner      string      `yaml:"owner,omitempty" json:"owner,omitempty"`
-	Tags       []string    `yaml:"tags,omitempty" json:"tags,omitempty"`
-	Variations []Variation `yaml:"variations,omitempty" json:"variations"`
-	Initial    `yaml:",inline" json:"-"`
+	AutoStop   string   `yaml:"autoStop,omitempty" json:"autoStop,omitempty"`
+	Hypothesis string   `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
+	Owner      string   `yaml:"owner,omitempty" json:"owner,omitempty"`
+	Tags       []string `yaml:"tags,omitempty" json:"tags,omitempty"`
+	// ControlPicture is the id of a stored picture of control; empty: none.
+	ControlPicture string      `yaml:"controlPicture,omitempty" json:"controlPicture,omitempty"`
+	Variations     []Variation `yaml:"variations,omitempty" json:"variations"`
+	Initial        `yaml:",inline" json:"-"`
 }
 
 // DefaultAllocation is the traffic allocation that the API shows for a campaign which does not declare one.
@@ -187,6 +248,7 @@ type Variation struct {
 	Share    int    `yaml:"share" json:"share"`
 	TargetID int64  `yaml:"targetId,omitempty" json:"targetId,omitempty"`
 	Order    int    `yaml:"order,omitempty" json:"order"`
+	Picture  string `yaml:"picture,omitempty" json:"picture,omitempty"`   // id of a stored picture; empty: none
 	ImageURL string `yaml:"imageUrl,omitempty" json:"imageUrl,omitempty"` // of a picture; display only
 }
 
@@ -207,6 +269,7 @@ type WidgetVariation struct {
 	ID       int64  `yaml:"id" json:"id"`
 	Name     string `yaml:"name" json:"name"`
 	Share    int    `yaml:"share" json:"share" default:"100"`
+	Picture  string `yaml:"picture,omitempty" json:"picture,omitempty"`
 	ImageURL string `yaml:"imageUrl,omitempty" json:"imageUrl,omitempty"`
 }
 

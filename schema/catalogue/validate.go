@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine/metric"
 	"lifthouse/schema"
+	"lifthouse/schema/documents"
 	"lifthouse/schema/faults"
 )
 
@@ -46,8 +47,9 @@ func validDomain(domain string) bool {
 
 // validateAgainst returns the faults of the file. It checks all constraints of the API contract, and that ids are set
 // and unique. Ids must not belong to another account or website. References must name resources in the file or in the
-// store.
-func (f *File) validateAgainst(known *Snapshot) faults.List {
+// store. pictures are the ids of the stored pictures of each account of the file; nil: they are not read, and any may
+// exist.
+func (f *File) validateAgainst(known *Snapshot, pictures map[int64]map[string]bool) faults.List {
 	c := checker{
 		known: known, prune: f.Prune, isRemote: f.IsRemote,
 		Collector: faults.Collector{Most: maxFaults},
@@ -64,6 +66,8 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 		}
 		c.checkID(path, account.ID, accounts)
 		c.checkName(path, account.Name)
+		c.pictures = pictures[account.ID]
+		c.checkPicture(path+".logo", account.Logo)
 		taken := map[string]ids{"goal": {}, "target": {}, "campaign": {}, "widget": {}}
 		for w := range account.Websites {
 			at := fmt.Sprintf("%s.websites[%d]", path, w)
@@ -81,8 +85,9 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 
 type checker struct {
 	known    *Snapshot
-	prune    bool // resources that the file does not name are archived, so the file must not refer to them
-	isRemote bool // the file must not name files of the server
+	prune    bool            // resources that the file does not name are archived, so the file must not refer to them
+	isRemote bool            // the file must not name files of the server
+	pictures map[string]bool // ids of those of the account; nil: any may exist
 	faults.Collector
 }
 
@@ -302,6 +307,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, terms *Terms, t
 	c.checkText(path+".hypothesis", campaign.Hypothesis, 0, 2048)
 	c.checkText(path+".owner", campaign.Owner, 0, 255)
 	c.AddIf(len(campaign.Tags) > 20, path+".tags", len(campaign.Tags), "must have at most 20 tags")
+	c.checkPicture(path+".controlPicture", campaign.ControlPicture)
 	for i, tag := range campaign.Tags {
 		at := fmt.Sprintf("%s.tags[%d]", path, i)
 		c.checkText(at, tag, 1, 64)
@@ -313,6 +319,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, terms *Terms, t
 		at := fmt.Sprintf("%s.variations[%d]", path, i)
 		c.checkKey(at, 0, schema.NameVariation, variation.ID, variation.Key, taken) // 0 is control, not declared
 		c.checkVariation(at, variation.Name, variation.Share, variation.ImageURL)
+		c.checkPicture(at+".picture", variation.Picture)
 		c.checkReference(at+".targetId", variation.TargetID, targets, "target")
 	}
 }
@@ -329,6 +336,18 @@ func (c *checker) lookPlan(path string, p *LookPlan) {
 	}
 	c.AddIf(p.EquivalenceMargin != 0 && !(p.EquivalenceMargin > 0 && p.EquivalenceMargin < 100),
 		path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
+}
+
+// checkPicture checks the id of a picture, which must be among those of the account.
+func (c *checker) checkPicture(path, id string) {
+	switch {
+	case id == "":
+	case !documents.IsID(id):
+		c.Add(path, id, "must be the id of a picture, which has 32 hexadecimal digits, or be omitted")
+	case c.pictures != nil && !c.pictures[id]:
+		c.Add(path, id, "the account has no such picture: send it first, with lifthouse picture FILE or "+
+			"PUT /v1/pictures")
+	}
 }
 
 func (c *checker) checkVariation(path, name string, share int, image string) {
@@ -349,6 +368,7 @@ func (c *checker) checkWidget(path string, widget *Widget, terms *Terms) {
 			at := fmt.Sprintf("%s.variations[%d]", path, i)
 			c.checkID(at, v.ID, taken)
 			c.checkVariation(at, v.Name, v.Share, v.ImageURL)
+			c.checkPicture(at+".picture", v.Picture)
 		}
 	}
 	checkVariations(path, widget.Variations)
@@ -388,7 +408,7 @@ func (s *Snapshot) Validate() error {
 		addOrphans(&c, account, kindCampaign, account.Campaigns)
 		addOrphans(&c, account, kindWidget, account.Widgets)
 	}
-	return append(c.List, file.validateAgainst(s)...).Err()
+	return append(c.List, file.validateAgainst(s, nil)...).Err()
 }
 
 func addOrphans[R Placed](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R) {

@@ -1,4 +1,4 @@
-// Package documents stores files that never change, such as the readouts of campaigns. A document can be withdrawn,
+// Package documents stores files that never change: the readouts of campaigns, and pictures. A readout can be withdrawn,
 // which deletes its body for good.
 package documents
 
@@ -28,17 +28,29 @@ var statements = schema.ReadStatements(statementFiles)
 // Kind is the kind of a document.
 type Kind string
 
-// Readout is what was known of a campaign or an experiment at one of its looks.
-const Readout Kind = "readout"
+// The kinds of documents.
+const (
+	Readout Kind = "readout" // what was known of a campaign or an experiment at one of its looks
+	Picture Kind = "picture" // of a variation, or the logo of an account; it has no subject
+)
 
-// HTML is the media type of readouts.
-const HTML = "text/html"
+// The media types of readouts and pictures.
+const (
+	HTML = "text/html"
+	JPEG = "image/jpeg"
+)
 
-// MaxOfSubject is the maximum number of documents of a subject that are not withdrawn.
-const MaxOfSubject = 200
+// The maximum numbers of documents that are not withdrawn: of readouts of a subject, and of pictures of an account.
+const (
+	MaxOfSubject = 200
+	MaxPictures  = 2000
+)
 
-// ErrTooMany means that a subject has MaxOfSubject documents.
-var ErrTooMany = fmt.Errorf("%d readouts exist, and no more are allowed: withdraw one first", MaxOfSubject)
+// The errors of documents that are one too many.
+var (
+	ErrTooMany         = fmt.Errorf("%d readouts exist, and no more are allowed: withdraw one first", MaxOfSubject)
+	ErrTooManyPictures = fmt.Errorf("%d pictures exist, and no more are allowed", MaxPictures)
+)
 
 // Document is a stored file without its body.
 type Document struct {
@@ -85,14 +97,17 @@ type Documents struct {
 // New returns the documents of a store.
 func New(conn driver.Conn) *Documents { return &Documents{conn: conn} }
 
-// ReadDocuments returns the documents of an account, also those that were withdrawn, in the order in which they were
-// made. If website is not 0, it returns those of this website.
-func (d *Documents) ReadDocuments(ctx context.Context, account, website int64) ([]Document, error) {
-	return d.readDocuments(ctx, account, website, "")
+// ReadDocuments returns the documents of a kind of an account, also those that were withdrawn, in the order in which
+// they were made. If website is not 0, it returns those of this website.
+func (d *Documents) ReadDocuments(ctx context.Context, account, website int64, kind Kind) ([]Document, error) {
+	return d.readDocuments(ctx, account, website, kind, "")
 }
 
-// readDocuments reads documents of an account: of a website, or of all if website is 0; with an id, or all without one.
-func (d *Documents) readDocuments(ctx context.Context, account, website int64, id string) ([]Document, error) {
+// readDocuments reads documents of an account: of a website, or of all if website is 0; of a kind, or of all kinds
+// without one; with an id, or all without one.
+func (d *Documents) readDocuments(
+	ctx context.Context, account, website int64, kind Kind, id string,
+) ([]Document, error) {
 	var all []Document
 	at := map[string]int{}
 	err := schema.EachRow(ctx, d.conn, statements["read"], func(row driver.Rows) error {
@@ -125,13 +140,17 @@ func (d *Documents) readDocuments(ctx context.Context, account, website int64, i
 			all[known] = r
 		}
 		return nil
-	}, clickhouse.Named("account", account), clickhouse.Named("website", website), clickhouse.Named("id", id))
+	}, clickhouse.Named("account", account), clickhouse.Named("website", website),
+		clickhouse.Named("kind", string(kind)), clickhouse.Named("id", id))
 	return all, schema.WrapError(err, "read documents")
 }
 
-// FindDocument returns a document of an account, of one of its websites if website is not 0; nil: there is none.
-func (d *Documents) FindDocument(ctx context.Context, account, website int64, id string) (*Document, error) {
-	found, err := d.readDocuments(ctx, account, website, id)
+// FindDocument returns a document of a kind of an account, of one of its websites if website is not 0; nil: there is
+// none.
+func (d *Documents) FindDocument(
+	ctx context.Context, account, website int64, kind Kind, id string,
+) (*Document, error) {
+	found, err := d.readDocuments(ctx, account, website, kind, id)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -156,13 +175,13 @@ func (d *Documents) ReadBody(ctx context.Context, of *Document) ([]byte, error) 
 }
 
 // AddDocument stores a document with its body, and returns it as it is stored: if there is a document with its id, that
-// one. isNew reports whether there was none. The error is ErrTooMany if its subject has too many documents.
+// one. isNew reports whether there was none. The error is ErrTooMany or ErrTooManyPictures if there are too many.
 func (d *Documents) AddDocument(
 	ctx context.Context, of Document, body []byte,
 ) (stored Document, isNew bool, err error) {
 	d.adding.Lock()
 	defer d.adding.Unlock()
-	all, err := d.ReadDocuments(ctx, of.AccountID, of.Subject.WebsiteID)
+	all, err := d.ReadDocuments(ctx, of.AccountID, of.Subject.WebsiteID, of.Kind)
 	if err != nil {
 		return of, false, err
 	}
@@ -175,7 +194,10 @@ func (d *Documents) AddDocument(
 			standing++
 		}
 	}
-	if standing >= MaxOfSubject {
+	switch {
+	case of.Kind == Picture && standing >= MaxPictures:
+		return of, false, ErrTooManyPictures
+	case of.Kind == Readout && standing >= MaxOfSubject:
 		return of, false, ErrTooMany
 	}
 	of.MadeAt = of.MadeAt.UTC().Truncate(time.Millisecond)
@@ -187,7 +209,7 @@ func (d *Documents) AddDocument(
 		return of, false, schema.WrapError(err, "store the document")
 	}
 	// Another server may have been first.
-	found, err := d.FindDocument(ctx, of.AccountID, of.Subject.WebsiteID, of.ID)
+	found, err := d.FindDocument(ctx, of.AccountID, of.Subject.WebsiteID, of.Kind, of.ID)
 	if err != nil || found == nil {
 		return of, true, err
 	}
@@ -213,12 +235,12 @@ func (d *Documents) insertRow(ctx context.Context, of *Document, body []byte) er
 	})
 }
 
-// WithdrawDocument withdraws a document of an account, of one of its websites if website is not 0, and deletes its
-// body. It reports whether there is such a document. If it is withdrawn already, that stays as it is.
-func (d *Documents) WithdrawDocument(ctx context.Context, account, website int64, id, by string) (bool, error) {
+// WithdrawReadout withdraws a readout of an account, of one of its websites if website is not 0, and deletes its
+// body. It reports whether there is such a readout. If it is withdrawn already, that stays as it is.
+func (d *Documents) WithdrawReadout(ctx context.Context, account, website int64, id, by string) (bool, error) {
 	d.adding.Lock()
 	defer d.adding.Unlock()
-	found, err := d.FindDocument(ctx, account, website, id)
+	found, err := d.FindDocument(ctx, account, website, Readout, id)
 	if err != nil || found == nil {
 		return false, err
 	}
@@ -244,11 +266,11 @@ func (d *Documents) emptyDocument(ctx context.Context, account int64, id string)
 func (d *Documents) CopyFrom(ctx context.Context, from driver.Conn, accounts []int64) (copied int, err error) {
 	other := New(from)
 	for _, account := range accounts {
-		theirs, err := other.ReadDocuments(ctx, account, 0)
+		theirs, err := other.readDocuments(ctx, account, 0, "", "")
 		if err != nil {
 			return copied, err
 		}
-		ours, err := d.ReadDocuments(ctx, account, 0)
+		ours, err := d.readDocuments(ctx, account, 0, "", "")
 		if err != nil {
 			return copied, err
 		}

@@ -72,19 +72,19 @@ func TestDocumentsAreStoredAndWithdrawn(t *testing.T) {
 	check.That(t, reflect.DeepEqual(stored, want), "%+v, want %+v", stored, want)
 	got := must.Get(d.ReadBody(t.Context(), &stored))(t)
 	check.That(t, bytes.Equal(got, body), "the body has %d bytes, want %d", len(got), len(body))
-	check.Equal(t, len(must.Get(d.ReadDocuments(t.Context(), 1, 2))(t)), 0, "documents of another website")
-	check.Equal(t, len(must.Get(d.ReadDocuments(t.Context(), 2, 0))(t)), 0, "documents of another account")
+	check.Equal(t, len(must.Get(d.ReadDocuments(t.Context(), 1, 2, documents.Readout))(t)), 0, "documents of another website")
+	check.Equal(t, len(must.Get(d.ReadDocuments(t.Context(), 2, 0, documents.Readout))(t)), 0, "documents of another account")
 	for name, of := range map[string][2]int64{"another account": {2, 0}, "another website": {1, 2}} {
-		found := must.Get(d.FindDocument(t.Context(), of[0], of[1], first.ID))(t)
+		found := must.Get(d.FindDocument(t.Context(), of[0], of[1], documents.Readout, first.ID))(t)
 		check.That(t, found == nil, "%s sees the document", name)
-		isKnown := must.Get(d.WithdrawDocument(t.Context(), of[0], of[1], first.ID, "Eve"))(t)
+		isKnown := must.Get(d.WithdrawReadout(t.Context(), of[0], of[1], first.ID, "Eve"))(t)
 		check.Equal(t, isKnown, false, name)
 	}
 
 	for _, by := range []string{"Ada", "Bo"} { // the second time, nothing changes
-		check.Equal(t, must.Get(d.WithdrawDocument(t.Context(), 1, 1, first.ID, by))(t), true, by)
+		check.Equal(t, must.Get(d.WithdrawReadout(t.Context(), 1, 1, first.ID, by))(t), true, by)
 	}
-	withdrawn := must.Get(d.FindDocument(t.Context(), 1, 0, first.ID))(t)
+	withdrawn := must.Get(d.FindDocument(t.Context(), 1, 0, documents.Readout, first.ID))(t)
 	must.That(t, withdrawn != nil, "the row is gone")
 	must.That(t, withdrawn.WithdrawnAt != nil, "the document stands")
 	check.Equal(t, withdrawn.WithdrawnBy, "Ada")
@@ -140,7 +140,7 @@ func TestTooManyDocuments(t *testing.T) {
 		FROM documents CROSS JOIN numbers(199) AS copies`))
 	_, _, err = d.AddDocument(t.Context(), newDocument("one more"), []byte("a"))
 	check.That(t, errors.Is(err, documents.ErrTooMany), "%v", err)
-	must.Get(d.WithdrawDocument(t.Context(), 1, 0, last.ID, "Ada"))(t)
+	must.Get(d.WithdrawReadout(t.Context(), 1, 0, last.ID, "Ada"))(t)
 	_, _, err = d.AddDocument(t.Context(), newDocument("one more"), []byte("a"))
 	must.OK(t, err)
 }
@@ -156,10 +156,10 @@ func TestCopiedDocuments(t *testing.T) {
 	to := schematest.OpenMigrated(t)
 	ours := documents.New(to)
 	check.Equal(t, must.Get(ours.CopyFrom(t.Context(), from, []int64{1, 2}))(t), 2, "documents")
-	must.Get(theirs.WithdrawDocument(t.Context(), 1, 0, taken.ID, "Ada"))(t)
+	must.Get(theirs.WithdrawReadout(t.Context(), 1, 0, taken.ID, "Ada"))(t)
 	check.Equal(t, must.Get(ours.CopyFrom(t.Context(), from, []int64{1, 2}))(t), 0, "documents of the second time")
-	got := must.Get(ours.ReadDocuments(t.Context(), 1, 0))(t)
-	want := must.Get(theirs.ReadDocuments(t.Context(), 1, 0))(t)
+	got := must.Get(ours.ReadDocuments(t.Context(), 1, 0, documents.Readout))(t)
+	want := must.Get(theirs.ReadDocuments(t.Context(), 1, 0, documents.Readout))(t)
 	check.That(t, reflect.DeepEqual(got, want), "%+v, want %+v", got, want)
 	check.Equal(t, string(must.Get(ours.ReadBody(t.Context(), &kept))(t)), "body")
 	var names uint64

@@ -1,17 +1,17 @@
--- Files that never change, such as the readouts of campaigns. A document is one insert, whose deduplication token is its id: of
+-- Files that never change: the readouts of campaigns, and pictures. A document is one insert, whose deduplication token is its id: of
 -- several servers that store the same document, ClickHouse keeps the row of one. A document that was withdrawn has a second
 -- row without summary and body, and the first row is deleted.
 CREATE TABLE IF NOT EXISTS documents{{.On}}
 (
     account_id    Int64,
     website_id    Int64,
-    subject       LowCardinality(String)           COMMENT 'campaign or widget',
+    subject       LowCardinality(String)           COMMENT 'campaign or widget; empty: a picture',
     subject_id    Int64,
     experiment_id Int64,
     document_id   String                           COMMENT 'hash of what the body is made from, 32 hexadecimal digits',
-    kind          Enum8('readout' = 1),
+    kind          Enum8('readout' = 1, 'picture' = 2),
     look          UInt32                           COMMENT 'number of the look; 0: it is about all full days',
-    ended_at      DateTime64(3, 'UTC')             COMMENT 'end of the look, or of the last full day',
+    ended_at      DateTime64(3, 'UTC')             COMMENT 'end of the look, or of the last full day; of a picture as made_at',
     made_at       DateTime64(3, 'UTC'),
     made_by       String                           COMMENT 'token or command; empty: the server',
     media_type    LowCardinality(String),

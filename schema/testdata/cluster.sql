@@ -92,13 +92,13 @@ CREATE TABLE IF NOT EXISTS documents ON CLUSTER `lift-1`
 (
     `account_id` Int64,
     `website_id` Int64,
-    `subject` LowCardinality(String) COMMENT 'campaign or widget',
+    `subject` LowCardinality(String) COMMENT 'campaign or widget; empty: a picture',
     `subject_id` Int64,
     `experiment_id` Int64,
     `document_id` String COMMENT 'hash of what the body is made from, 32 hexadecimal digits',
-    `kind` Enum8('readout' = 1),
+    `kind` Enum8('readout' = 1, 'picture' = 2),
     `look` UInt32 COMMENT 'number of the look; 0: it is about all full days',
-    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day',
+    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day; of a picture as made_at',
     `made_at` DateTime64(3, 'UTC'),
     `made_by` String COMMENT 'token or command; empty: the server',
     `media_type` LowCardinality(String),
@@ -306,7 +306,7 @@ CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
     `kind` Enum8('look' = 1, 'harm' = 2, 'end' = 3, 'returns' = 4, 'split' = 5, 'followUp' = 6),
     `variation_id` Int64,
     `look` UInt32 COMMENT 'number of the look, from 1; of an end: of full days; of a follow-up: days of the window; else 0',
-    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day',
+    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day; of a picture as made_at',
     `body` String COMMENT 'JSON: sums, critical value, z, p, intervals',
     `recorded_at` DateTime64(3, 'UTC')
 )

@@ -23,7 +23,11 @@ func (p *program) pictureCommand() *cobra.Command {
 			}
 			made, body, err := pictures.New(ctx, s.owned.ID, catalogue.AuthorOf(ctx), sent)
 			if found, is := errors.AsType[faults.List](err); is {
-				return fmt.Errorf("picture: %s: %w", args[0], found)
+				fault := found[0].Detail
+				if size := found[0].Value; size != "" {
+					fault = size + ": " + fault
+				}
+				return fmt.Errorf("picture: %s: %s", args[0], fault)
 			}
 			if err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/documents"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

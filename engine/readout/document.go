@@ -26,6 +26,7 @@ type Document struct {
 	AccountID int64
 	Subject   schema.Subject
 
+	Logo       Image
 	Website    string // domain
 	Period     string // of the visitors, such as look 3, until 2026-11-22
 	Name       string
@@ -34,7 +35,8 @@ type Document struct {
 
 	Answer     Answer
 	Variations []Variation
-	Metric     string // of the variations
+	Pictures   []Image // of the variations
+	Metric     string  // of the variations
 	TestedNote string
 	Why        []Effect
 	WhyNote    string
@@ -65,6 +67,13 @@ type Answer struct {
 
 // Figure is a number with its name and its interval.
 type Figure struct{ Name, Value, More string }
+
+// Image is a stored picture. The address is no part of what identifies the readout, because the id is.
+type Image struct {
+	ID      string       // empty: there is none
+	Name    string       // of the variation
+	Address template.URL `json:"-"` // data:, with the bytes
+}
 
 // Variation is a row of what was tested.
 type Variation struct{ Name, Share, Visitors, Value string }

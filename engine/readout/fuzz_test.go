@@ -51,6 +51,8 @@ func readPage(tb testing.TB, text string) (elements, attributes []string, commen
 			Figures: []readout.Figure{{Name: text, Value: text, More: "x" + text}},
 		},
 		Variations: []readout.Variation{{Name: text, Share: text, Visitors: text, Value: text}}, Metric: text,
+		Logo:       readout.Image{ID: "x", Address: "data:image/jpeg;base64,AA=="},
+		Pictures:   []readout.Image{{ID: text, Name: text, Address: "data:image/jpeg;base64,AA=="}},
 		TestedNote: "x" + text, Why: []readout.Effect{effect}, WhyNote: text,
 		Looks:  []readout.Look{{Number: text, Date: text, Variation: text, Lift: text}},
 		Checks: []readout.Check{{IsPassed: true, Text: text}, {Text: text}}, LooksNote: text,

@@ -89,6 +89,9 @@ func (m *Maker) MakeReadout(
 		}
 	}
 	page := New(Sources{AtLook: at, Subject: subject, Owned: owned, Log: log, Comment: asked.Text})
+	if err := m.addPictures(ctx, page, owned); err != nil {
+		return made, false, err
+	}
 	made = documents.Document{
 		AccountID: owned.ID, Subject: subject, Kind: documents.Readout, Look: at.Number, EndedAt: at.End,
 		MadeAt: time.Now(), MadeBy: asked.By, MediaType: documents.HTML,

@@ -3,9 +3,14 @@ package readout_test
 import (
 	"bytes"
 	"context"
+	"image"
+	"image/jpeg"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +27,7 @@ import (
 	"lifthouse/schema/documents"
 	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/pictures"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -381,4 +387,47 @@ func TestDecisionsHaveAReadout(t *testing.T) {
 	check.Equal(t, len(must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0, documents.Readout))(t)), 1, "readouts a day later")
 	id := must.Get(s.MakeOwn(t.Context(), s.owned(), campaign))(t)
 	check.Equal(t, id, made[0].ID, "a server that ended before it wrote the message makes the same")
+}
+
+// TestReadoutsHavePictures makes a readout of a campaign with a logo and five pictures of noise. It has them all, and
+// less than 900 kB.
+func TestReadoutsHavePictures(t *testing.T) {
+	s := newShop(t, func(text string) string { return text })
+	random := rand.NewChaCha8([32]byte{1})
+	put := func() string {
+		m := image.NewGray(image.Rect(0, 0, 1200, 1200))
+		_, _ = random.Read(m.Pix) // never fails
+		var sent bytes.Buffer
+		must.OK(t, jpeg.Encode(&sent, m, nil))
+		made, body, err := pictures.New(t.Context(), 1, "Ada", sent.Bytes())
+		must.OK(t, err)
+		stored, _, err := s.Documents.AddDocument(t.Context(), made, body)
+		must.OK(t, err)
+		return stored.ID
+	}
+	owned := *s.catalogue.Snapshot().AccountResources(1)
+	plain, _, err := s.MakeReadout(t.Context(), &owned, campaign, readout.Asked{By: "Ada"})
+	must.OK(t, err)
+	owned.Logo = put()
+	owned.Campaigns = maps.Clone(owned.Campaigns)
+	of := owned.Campaigns[12]
+	of.ControlPicture = put()
+	of.Variations = append(slices.Clone(of.Variations), catalogue.Variation{ID: 8, Name: "Third"},
+		catalogue.Variation{ID: 9, Name: "Fourth"}, catalogue.Variation{ID: 10, Name: "Fifth"})
+	for i := range 4 {
+		of.Variations[i].Picture = put()
+	}
+	of.Variations[4].Picture = strings.Repeat("0", 32) // is not stored
+	owned.Campaigns[12] = of
+	made, isNew, err := s.MakeReadout(t.Context(), &owned, campaign, readout.Asked{By: "Ada"})
+	must.OK(t, err)
+	check.That(t, isNew, "the readout is the one without pictures")
+	check.That(t, made.ID != plain.ID, "the readout has the id of the one without pictures")
+	page := string(must.Get(s.Documents.ReadBody(t.Context(), &made))(t))
+	check.Equal(t, strings.Count(page, `src="data:image/jpeg;base64,`), 6, "pictures")
+	for _, alt := range []string{"Logo", "Picture of Control", "Picture of Banner", "Picture of Fourth"} {
+		check.Equal(t, strings.Count(page, `alt="`+alt+`"`), 1, alt)
+	}
+	check.That(t, len(page) < 900_000, "%d bytes", len(page))
+	t.Log(len(page), "bytes")
 }

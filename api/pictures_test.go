@@ -114,7 +114,8 @@ accounts:
 `
 	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
 	put := func(text string, token string) reply {
-		return s.Request(http.MethodPut, "/catalogue", text).Token(token).Type("application/yaml").Header("If-Match", "*").Undocumented().Send()
+		return s.Request(http.MethodPut, "/catalogue", text).Token(token).Type("application/yaml").
+			Header("If-Match", "*").Undocumented().Send()
 	}
 	absent := strings.Repeat("0", 32)
 	got := put(fmt.Sprintf(file, 1, "logo.png", 2, absent, "9F"), admin).RequireStatus(http.StatusBadRequest)

@@ -53,7 +53,8 @@ func (a *asker) request() ask {
 	// its body has no events
 	others := []string{"/shares", "/declarations", "/v1/query", "/v1/notes", "/v1/rates"}
 	for path.item.Get == nil && (path.item.Post == nil || slices.Contains(others, path.template)) ||
-		strings.HasPrefix(path.template, "/v1/readouts/") || strings.HasPrefix(path.template, "/v1/pictures") { // there are none
+		strings.HasPrefix(path.template, "/v1/readouts/") || // there are none
+		strings.HasPrefix(path.template, "/v1/pictures") {
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet

@@ -384,7 +384,8 @@ func TestDecisionsHaveAReadout(t *testing.T) {
 	for _, one := range both {
 		one.recorder.RecordDue(t.Context(), s.first.AddDate(0, 0, 25))
 	}
-	check.Equal(t, len(must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0, documents.Readout))(t)), 1, "readouts a day later")
+	made = must.Get(s.Documents.ReadDocuments(t.Context(), 1, 0, documents.Readout))(t)
+	check.Equal(t, len(made), 1, "readouts a day later")
 	id := must.Get(s.MakeOwn(t.Context(), s.owned(), campaign))(t)
 	check.Equal(t, id, made[0].ID, "a server that ended before it wrote the message makes the same")
 }

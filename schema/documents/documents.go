@@ -1,5 +1,5 @@
-// Package documents stores files that never change: the readouts of campaigns, and pictures. A readout can be withdrawn,
-// which deletes its body for good.
+// Package documents stores files that never change: the readouts of campaigns, and pictures. A readout can be
+// withdrawn, which deletes its body for good.
 package documents
 
 import (

@@ -72,8 +72,10 @@ func TestDocumentsAreStoredAndWithdrawn(t *testing.T) {
 	check.That(t, reflect.DeepEqual(stored, want), "%+v, want %+v", stored, want)
 	got := must.Get(d.ReadBody(t.Context(), &stored))(t)
 	check.That(t, bytes.Equal(got, body), "the body has %d bytes, want %d", len(got), len(body))
-	check.Equal(t, len(must.Get(d.ReadDocuments(t.Context(), 1, 2, documents.Readout))(t)), 0, "documents of another website")
-	check.Equal(t, len(must.Get(d.ReadDocuments(t.Context(), 2, 0, documents.Readout))(t)), 0, "documents of another account")
+	ofSite := must.Get(d.ReadDocuments(t.Context(), 1, 2, documents.Readout))(t)
+	check.Equal(t, len(ofSite), 0, "documents of another website")
+	ofAccount := must.Get(d.ReadDocuments(t.Context(), 2, 0, documents.Readout))(t)
+	check.Equal(t, len(ofAccount), 0, "documents of another account")
 	for name, of := range map[string][2]int64{"another account": {2, 0}, "another website": {1, 2}} {
 		found := must.Get(d.FindDocument(t.Context(), of[0], of[1], documents.Readout, first.ID))(t)
 		check.That(t, found == nil, "%s sees the document", name)

@@ -61,7 +61,8 @@ func writeJPEG(tb testing.TB, m image.Image) []byte {
 
 // declarePNG returns a PNG of 1 kB that says that it has so many pixels a side.
 func declarePNG(width, height uint32) []byte {
-	header := append([]byte("IHDR"), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)...)
+	header := binary.BigEndian.AppendUint32([]byte("IHDR"), width)
+	header = binary.BigEndian.AppendUint32(header, height)
 	header = append(header, 8, 2, 0, 0, 0)
 	file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), header...)
 	file = binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(header))

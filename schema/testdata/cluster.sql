@@ -306,7 +306,7 @@ CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
     `kind` Enum8('look' = 1, 'harm' = 2, 'end' = 3, 'returns' = 4, 'split' = 5, 'followUp' = 6),
     `variation_id` Int64,
     `look` UInt32 COMMENT 'number of the look, from 1; of an end: of full days; of a follow-up: days of the window; else 0',
-    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day; of a picture as made_at',
+    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day',
     `body` String COMMENT 'JSON: sums, critical value, z, p, intervals',
     `recorded_at` DateTime64(3, 'UTC')
 )

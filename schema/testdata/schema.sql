@@ -235,7 +235,7 @@ CREATE TABLE looks (`website_id` Int64,
   `kind` Enum8('look' = 1, 'harm' = 2, 'end' = 3, 'returns' = 4, 'split' = 5, 'followUp' = 6),
   `variation_id` Int64,
   `look` UInt32 COMMENT 'number of the look, from 1; of an end: of full days; of a follow-up: days of the window; else 0',
-  `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day; of a picture as made_at',
+  `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day',
   `body` String COMMENT 'JSON: sums, critical value, z, p, intervals',
   `recorded_at` DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, conversion_window, kind, variation_id, look, recorded_at) SETTINGS index_granularity = 8192
 

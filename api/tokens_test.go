@@ -85,8 +85,8 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 			}
 			targets := []string{}
 			ids := []string{"12", "13", "20", "99", "7", "8"}
-			isReadout := strings.HasPrefix(path.template, "/v1/readouts/")
-			if isReadout {
+			hasHash := regexp.MustCompile(`^/v1/(readouts|pictures)/`).MatchString(path.template)
+			if hasHash {
 				ids = []string{strings.Repeat("0", 32)}
 			}
 			for _, id := range ids {
@@ -98,7 +98,7 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 			}
 			slices.Sort(targets)
 			targets = slices.Compact(targets)
-			shares := method == http.MethodGet && regexp.MustCompile(`^/v1/((campaigns|widgets)/\{id\}($|/results|/dim|/experiments)|readouts/)`).MatchString(path.template) &&
+			shares := method == http.MethodGet && regexp.MustCompile(`^/v1/((campaigns|widgets)/\{id\}($|/results|/dim|/experiments)|readouts/|pictures/)`).MatchString(path.template) &&
 				!strings.HasSuffix(path.template, "/visitors.parquet") && !strings.HasSuffix(path.template, "/readouts")
 			for _, target := range targets {
 				request := s.Request(method, target, "").Token(token).Undocumented() // too many to validate each
